@@ -80,7 +80,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return package_version()
     if name in ("DecisionFocusedRegressor", "load_model"):
-        return getattr(importlib.import_module("lodl.learning"), name)
+        module = importlib.import_module("lodl.learning")
+        return globals().setdefault(name, getattr(module, name))
     if name in _SUB_PACKAGES:
         return importlib.import_module(f"lodl.{name}")
     raise AttributeError(f"module 'lodl' has no attribute {name!r}")

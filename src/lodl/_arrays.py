@@ -1,4 +1,4 @@
-"""Checks of arguments, arrays and frames, which name the argument in their errors."""
+"""Checks of arguments, arrays and frames, which name the argument in their errors; texts."""
 
 import importlib
 import math
@@ -343,6 +343,11 @@ def printable(text: str) -> str:
     is_safe = (s.isprintable() or unicodedata.category(s) == "Zs" for s in text)  # spaces
     pairs = zip(text, is_safe, strict=True)
     return "".join(s if safe else s.encode("unicode_escape").decode() for s, safe in pairs)
+
+
+def shortened(text: str, longest: int = 32) -> str:
+    """Return a text of at most `longest` characters, the last an ellipsis if it was cut."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def distinct_rows(rows: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

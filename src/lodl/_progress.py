@@ -1,4 +1,4 @@
-"""Progress for users: a bar on a terminal, and log messages on request."""
+"""Progress for users: a bar on a terminal, times as text, and log messages on request."""
 
 import logging
 import sys
@@ -37,6 +37,14 @@ def _bar_type() -> "type[tqdm[Any]]":
 
     Bar.set_lock(RLock())
     return Bar
+
+
+def duration(seconds: float) -> str:
+    """Return a time in seconds, minutes or hours: "3.2 s"."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 def show_logs() -> None:

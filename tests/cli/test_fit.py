@@ -104,6 +104,13 @@ def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
     np.testing.assert_array_equal(table.drop(columns="instance"), expected)
 
 
+def test_a_plan_is_printed_and_nothing_is_written(folder, fit):
+    code, out, err = fit("mine:Pick", "--plan")
+    assert code == 0, err
+    assert re.match(r"Up to \d+ solver calls, \d+ for each of 30 instances: ", out)
+    assert not (folder / "model").exists()
+
+
 def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl):
     table = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(town=np.arange(30) // 3)
     table.to_csv("x.csv", index=False)

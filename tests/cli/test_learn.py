@@ -36,7 +36,8 @@ not_a_problem = 3
 def folder(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PROBLEM)
     np.save(tmp_path / "y.npy", np.random.default_rng(0).random((3, 4)))
-    (tmp_path / "torn.npy").write_bytes(b"PK\x03\x04 and no more")
+    for suffix in ("npy", "npz"):
+        (tmp_path / f"torn.{suffix}").write_bytes(b"PK\x03\x04 and no more")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -157,6 +158,7 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ("mine:PickOne", {"sampler": "None"}, "--sampler must be one of AllPerturbed, "),
         ("mine:PickOne", {"scale": "wide"}, "--scale must be a number"),
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
+        ("mine:PickOne", {"labels": "torn.npz"}, "labels in torn.npz cannot be read as .npz"),
         ("mine:PickOne", {"on-failure": "stop"}, '--on-failure must be "raise" or "skip"'),
         ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
         ("mine:PickOne", {"timeout": -1}, "--timeout must be"),

@@ -1,7 +1,7 @@
 """Folds: parts that are held out, copies, groups, splitters, and models trained without them."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -316,7 +316,7 @@ class MeanLearner(Learner):
 
 def trainer(learner, y, folds):
     data = Data.of(np.arange(float(len(y)))[:, np.newaxis], y, None, takes_frames=False)
-    return Trainer(learner, None, data, folds)
+    return Trainer(learner, data, folds)
 
 
 @pytest.mark.parametrize("n_steps", [None, 9])
@@ -338,7 +338,7 @@ def test_without_an_ensemble_a_model_is_trained_on_all_instances_for_as_many_ste
     np.testing.assert_allclose(final.label, y.mean(axis=0))
     assert learner.seen[-1][1:] == (None, "known", 22)
     assert trains.final([(loss, models), (loss, models)], ensemble=True) == [*models, *models]
-    plain = trains.train_plainly(loss, models)
+    plain, _ = trains.train_plainly(loss, models)
     np.testing.assert_array_equal(plain.label, final.label)
     assert learner.seen[-1][3] == 22
 
@@ -347,25 +347,31 @@ class Stopping(MeanLearner):
     stops_early = True
 
 
-class Broken(MeanLearner):
-    def train(self, *_, **__):
-        raise ValueError("no eval set")
+class Own(Stopping):
+    def train_plainly(self, x, y):
+        if len(y) < 7:
+            raise ValueError("no eval set")
+        return Constant(2 * y.mean(axis=0), 1)
 
 
-def test_the_plain_model_is_that_of_its_learner_if_it_can_be_fitted():
+def test_the_plain_model_is_the_users_own_if_it_can_be_fitted():
     y, folds = np.random.default_rng(0).normal(size=(7, 2)), folds_of(7, validation=KFold(3))
-    loss, learner, plain = squared_error_loss(y), MeanLearner(), MeanLearner()
-    trains = trainer(learner, y, folds)
-    models, _ = trains.train(loss)
-    assert trains.is_plain
-    assert not trainer(Stopping(), y, folds).is_plain
-    trains.plain_learner = plain
-    assert not trains.is_plain
-    np.testing.assert_allclose(trains.train_plainly(loss, models).label, y.mean(axis=0))
-    assert (len(learner.seen), len(plain.seen)) == (1, 1)
-    trains.plain_learner = Broken()
-    np.testing.assert_allclose(trains.train_plainly(loss, models).label, y.mean(axis=0))
-    assert len(learner.seen) == 2
+    loss = squared_error_loss(y)
+
+    def plainly(learner, n=7):
+        trains = trainer(learner, y, replace(folds, n_final=n))
+        plain, is_own = trains.train_plainly(loss, trains.train(loss)[0])
+        return plain.label / y[:n].mean(axis=0), is_own
+
+    for learner, n, times, expected in (
+        (MeanLearner(), 7, 1, True),
+        (Stopping(), 7, 1, False),
+        (Own(), 7, 2, True),
+        (Own(), 6, 1, False),
+    ):
+        factor, is_own = plainly(learner, n)
+        np.testing.assert_allclose(factor, times)
+        assert is_own == expected
 
 
 def test_instances_never_held_out_are_predicted_by_the_last_model():

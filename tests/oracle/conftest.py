@@ -147,6 +147,6 @@ def client(dask_client, monkeypatch):
         dask_client.cluster.scale(0)
         dask_client.cluster.scale(2)
         dask_client.wait_for_workers(2, timeout=180)
-    monkeypatch.setattr(_run, "_STARTING", 180.0)
+    monkeypatch.setattr(_run, "STARTING", 180.0)
     monkeypatch.setattr(_workers, "_NO_WORKERS", 180.0)
     return dask_client

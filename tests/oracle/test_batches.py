@@ -9,6 +9,7 @@ import lodl
 from lodl import AllPerturbed, AtPredictions, Oracle
 from lodl.domains import ShortestPath
 from lodl.errors import OracleError
+from lodl.oracle._failures import Options
 from lodl.oracle._instances import Draws
 from lodl.oracle._task import Task, answer
 from lodl.problems import VectorisedProblem
@@ -123,7 +124,8 @@ def test_a_label_without_a_decision_in_a_batch_has_no_regrets():
 def test_a_time_limit_is_that_of_one_call_so_batches_are_those_of_an_instance(timeout, n_batches):
     instances = Oracle(Sizes((3, 3))).instances(Y[:3])
     draws = Draws.of(AllPerturbed(), instances, 2, 0, np.ones(12))
-    task = Task(instances, draws, 0, 3, None, True, 1.0, timeout)
+    options = Options(timeout, "raise", 0.1)
+    task = Task(instances, draws, 0, 3, None, 1.0, options, is_scored=True, returns_decisions=False)
     problem = Sizes((3, 3))
     assert answer(problem, task).n_done == 9
     assert len(problem.__dict__["sizes"]) == n_batches

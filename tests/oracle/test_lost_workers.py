@@ -15,12 +15,15 @@ from distributed import Client, LocalCluster
 import lodl
 from lodl.errors import OracleError
 from lodl.oracle import Oracle, Progress, _run
+from lodl.oracle._failures import Options
 from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
+UNLIMITED = Options(None, "raise", 0.1)
+
 LONG = {"sampler": AllPerturbed(), "n_samples": 1000}
 
 
@@ -182,6 +185,6 @@ def test_a_function_that_exits_in_a_worker_is_an_error():
     def exits(guard):
         guard.solve(np.ones(2), None)
 
-    workers = choose_workers(Exits(), 2, None, None)
+    workers = choose_workers(Exits(), 2, None, UNLIMITED)
     with pytest.raises(OracleError, match="The problem failed: SystemExit: enough"):
-        workers.apply(exits, timeout=None)
+        workers.apply(exits, options=UNLIMITED)

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from lodl.oracle import Oracle, Progress
+from lodl.oracle._failures import Options
 from lodl.oracle._guard import delayed_signals, marked_ctrl_c
 from lodl.oracle._workers import choose_workers
 from lodl.samplers import AllPerturbed
@@ -19,6 +20,9 @@ from lodl.samplers import AllPerturbed
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
+
+
+UNLIMITED = Options(None, "raise", 0.1)
 
 
 def sleep(problem, path):
@@ -44,7 +48,7 @@ def test_ctrl_c_ends_workers_that_are_busy_with_a_function(loop, y, tmp_path):
     thread = threading.Thread(target=press)
     thread.start()
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
-        choose_workers(loop(), 2, None, None).apply(sleep, path, timeout=None)
+        choose_workers(loop(), 2, None, UNLIMITED).apply(sleep, path, options=UNLIMITED)
     thread.join()
     _, alive = psutil.wait_procs(family, timeout=15)
     assert len(family) == 2

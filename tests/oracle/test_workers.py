@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 
 from lodl.errors import OracleError
 from lodl.oracle import Oracle, _run
+from lodl.oracle._failures import Options
 from lodl.oracle._workers import Dask, choose_workers
 from lodl.problems import Problem, problem
 from lodl.samplers import AllPerturbed, AtPredictions, TwoPerturbed
@@ -424,7 +425,7 @@ def test_an_adaptive_cluster_may_start_without_workers(loop, y):
 
 
 def test_a_dask_executor_is_its_client(loop, client):
-    workers = choose_workers(loop(), None, client.get_executor(), None)
+    workers = choose_workers(loop(), None, client.get_executor(), Options(None, "raise", 0.1))
     assert isinstance(workers, Dask)
     assert workers.n_workers == 2
 

@@ -4,9 +4,12 @@ import pytest
 import lodl
 from lodl.errors import ShapeError
 from lodl.oracle import Oracle
+from lodl.oracle._failures import Options
 from lodl.oracle._guard import Guard
 from lodl.problems._regret import gradients, read_only, regret_of
 from lodl.testing import check_problem
+
+UNLIMITED = Options(None, "raise", 0.1)
 
 
 def decision_losses(problem, y_hats, y, context=None):
@@ -133,6 +136,6 @@ def test_a_solver_that_returns_nothing_is_an_error(vectorised):
         pass
 
     setattr(Forgetful, "solve_many" if vectorised else "solve", nothing)
-    guard = Guard(Forgetful())
+    guard = Guard(Forgetful(), UNLIMITED)
     with pytest.raises(lodl.errors.ProblemError, match="returned None"):
         (guard.solve_many if vectorised else guard.solve)(np.ones((2, 3)), None)

@@ -3,11 +3,14 @@ import pytest
 
 from lodl.errors import OracleError, ProblemError
 from lodl.oracle import Oracle
+from lodl.oracle._failures import Options
 from lodl.oracle._guard import Guard
 from lodl.problems import Problem, VectorisedProblem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import regret_of
 from lodl.testing import check_problem
+
+UNLIMITED = Options(None, "raise", 0.1)
 
 
 def decision_losses(problem, y_hats, y, context=None):
@@ -103,7 +106,7 @@ def test_wrong_number_of_decisions_is_an_error():
             return super().solve_many(y_hats, context)[:-1]
 
     with pytest.raises(ProblemError, match=r"one decision per prediction \(3\), got 2"):
-        Guard(OneTooFew()).solve_many(np.ones((3, 2)), None)
+        Guard(OneTooFew(), UNLIMITED).solve_many(np.ones((3, 2)), None)
 
 
 def test_objective_that_is_not_a_number_per_decision_is_an_error():

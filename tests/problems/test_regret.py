@@ -8,6 +8,7 @@ import pytest
 import lodl
 from lodl.errors import ProblemError, ShapeError
 from lodl.oracle import Oracle
+from lodl.oracle._failures import Options
 from lodl.oracle._guard import Guard
 from lodl.problems import Problem
 from lodl.problems._regret import (
@@ -18,6 +19,8 @@ from lodl.problems._regret import (
     score,
     score_many,
 )
+
+UNLIMITED = Options(None, "raise", 0.1)
 
 
 class Scaled(Problem):
@@ -187,22 +190,22 @@ class Returns(Problem):
 
 def test_a_decision_must_not_be_none():
     with pytest.raises(ProblemError, match=r"^`solve` returned None: is a `return` missing"):
-        Guard(Returns(None)).solve(np.ones(2), None)
+        Guard(Returns(None), UNLIMITED).solve(np.ones(2), None)
     for zs in (None, [1, None], (None, 1)):
         with pytest.raises(ProblemError, match=r"^`solve_many` returned None"):
-            Guard(Returns(zs)).solve_many(np.ones((2, 2)), None)
+            Guard(Returns(zs), UNLIMITED).solve_many(np.ones((2, 2)), None)
 
 
 @pytest.mark.parametrize("zs", [[0, 0], (0, False), np.zeros(2), np.array([None, 0])])
 def test_decisions_may_be_any_sequence_and_falsy(zs):
-    assert Guard(Returns(zs)).solve(np.ones(2), None) is zs
-    assert Guard(Returns(zs)).solve_many(np.ones((2, 2)), None) is zs
+    assert Guard(Returns(zs), UNLIMITED).solve(np.ones(2), None) is zs
+    assert Guard(Returns(zs), UNLIMITED).solve_many(np.ones((2, 2)), None) is zs
 
 
 def test_many_decisions_must_be_one_per_prediction():
     message = r"one decision per prediction \(2\), got 3"
     with pytest.raises(ShapeError, match=message):
-        Guard(Returns([1, 2, 3])).solve_many(np.ones((2, 2)), None)
+        Guard(Returns([1, 2, 3]), UNLIMITED).solve_many(np.ones((2, 2)), None)
 
 
 @pytest.mark.parametrize("value", [2.0, 2, np.float32(2), np.array(2.0), True + 1])

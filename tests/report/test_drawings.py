@@ -37,9 +37,9 @@ def rows_of_gain(**means):
 
 def test_the_gain_is_drawn_with_its_paired_interval():
     evaluation, names, (interval,) = rows_of_gain(plain=2.0, model=1.0)
-    gap = evaluation.difference("plain")
+    gain = evaluation.gain("plain")
     assert names == ["over plain"]
-    assert interval == pytest.approx([-gap.high, -gap.low])
+    assert interval == pytest.approx([gain.low, gain.high])
 
 
 def test_the_mean_label_is_drawn_only_if_nothing_simple_is_better():

@@ -17,8 +17,8 @@ def make(**regrets: list[float]) -> Evaluation:
 
 def test_differences_are_paired_by_instance():
     evaluation = make(plain=[1.0, 2.0, 3.0, 4.0, 5.0], model=[0.5, 1.5, 2.5, 3.5, 4.5])
-    gap = evaluation.difference("plain")
-    assert (gap.low, gap.mean, gap.high) == pytest.approx((-0.5, -0.5, -0.5))
+    gain = evaluation.gain("plain")
+    assert (gain.low, gain.mean, gain.high) == pytest.approx((0.5, 0.5, 0.5))
 
 
 def test_an_instance_on_which_any_model_failed_is_left_out_of_all_rows():

@@ -68,7 +68,6 @@ def test_rounding_of_a_solver_is_not_called_inexact(fit_result):
 )
 def test_only_regrets_above_zero_are_compared_in_percent(fit_result, before, after):
     result = fit_result(np.full(20, before), np.full(20, after))
-    assert result.share is None
     assert "(-" not in result.verdict
     assert "--" not in result.verdict
     assert "inf" not in result.summary()

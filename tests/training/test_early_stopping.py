@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodl.training._early_stopping import EarlyStopping
+from lodl.training._learner import EarlyStopping
 
 SCORES = st.lists(
     st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=12, max_size=12),

@@ -38,6 +38,7 @@ class Outcome:
     y_hat: Array  # the predictions
     n_calls: int = 0  # solver calls, those that select included
     note: str = ""  # what was selected
+    promised: tuple[float, float] | None = None  # interval of the gain over squared error
 
 
 def folds(split: Split) -> list[tuple[Index, Index]]:

@@ -122,6 +122,10 @@ def _measure(trial: RealTrial) -> RowValues:
         "n_train": len(split.y_train),
         "n_test": len(split.y_test),
     }
+    if outcome.promised is not None:
+        baseline, _ = _outcome(_with_method(trial, BASELINE))
+        row["promised"] = list(outcome.promised)
+        row["gain"] = float((_regrets(split, baseline.y_hat) - regrets).mean())
     for reference in REFERENCES:
         other, _ = _outcome(_with_method(trial, reference))
         difference = regrets - _regrets(split, other.y_hat)
@@ -162,9 +166,9 @@ def _fit_learner(trial: RealTrial) -> tuple[Outcome, Outcome, float]:
     model.fit(split.x_train, split.y_train, context=split.context_train, validation=blocks)
     seconds = time.process_time() - started
     baseline = Outcome(np.asarray(model.baseline_.predict(split.x_test)))
-    selected = Outcome(
-        np.asarray(model.predict(split.x_test)), oracle.n_calls, model.result_.selected_name
-    )
+    result, y_hat = model.result_, np.asarray(model.predict(split.x_test))
+    promised = None if result.gain.mean == 0 else (result.gain.low, result.gain.high)
+    selected = Outcome(y_hat, oracle.n_calls, result.selected_name, promised)
     return baseline, selected, seconds
 
 

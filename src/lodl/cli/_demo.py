@@ -1,6 +1,5 @@
 """`lodl demo`: two models from data to decisions, with their reports."""
 
-import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +16,6 @@ def demo(
     n_jobs: Jobs = 1,
 ) -> None:
     """Train two models and show what they gain over squared error."""
-    logging.getLogger("lodl").setLevel(logging.WARNING)  # the reports have the details
     out.mkdir(parents=True, exist_ok=True)
     typer.echo(
         "Regret is what a decision loses against the best one, which is known in hindsight.\n\n"

@@ -47,7 +47,7 @@ def learn(
     """Learn a loss for your problem and write it to a file."""
     check_out(out)
     _, y, contexts = read_data(None, labels, context, names)
-    keys = None if names is None else row_names(y)  # to find answers in a store
+    keys = None if names is None else row_names(y)  # a store finds answers by them
     loss = learn_loss(
         oracle,
         oracle.instances(y, contexts, keys),

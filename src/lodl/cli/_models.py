@@ -1,6 +1,5 @@
 """`lodl fit`, and what can be done with its models: `decide`, `evaluate`, `report`, `compare`."""
 
-import logging
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -73,6 +72,7 @@ def fit(
     max_seconds: Annotated[_Float, option(CALLS, "Time after which no model is tried.")] = None,
     n_samples: Annotated[_Int, option(CALLS, "Points sampled around each label.")] = None,
     n_rounds: Annotated[_Int, option(CALLS, "Rounds of calls where models predict.")] = None,
+    plan: Annotated[bool, option(CALLS, "Only print calls and time; train nothing.")] = False,
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
     if out.exists() and not overwrite:
@@ -86,8 +86,6 @@ def fit(
     if validation is not None and validation >= 1 and validation == int(validation):
         validation = int(validation)
     tables.check_categories(x)
-    logging.basicConfig(format="%(message)s")  # on standard error
-    logging.getLogger("lodl").setLevel(logging.INFO)
     fitted = lodl.DecisionFocusedRegressor(
         oracle,
         estimator_named(model, x, np.shape(y)[1:] or (1,), seed),
@@ -100,6 +98,9 @@ def fit(
         verbose=True,
     )
     folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
+    if plan:
+        typer.echo(fitted.plan(x, y, context=contexts, validation=folds, groups=held_together))
+        return
     fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)

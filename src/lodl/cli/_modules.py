@@ -16,7 +16,7 @@ from lodl.problems import Problem
 _T = TypeVar("_T")
 
 _HIDDEN = (64,)  # units of a small network; others are named FILE.py:ESTIMATOR
-_TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3}  # for hundreds of instances
+_TREES = {"n_estimators": 200, "learning_rate": 0.1, "max_depth": 3}  # suit hundreds of instances
 _REGRESSORS: dict[str, tuple[str, dict[str, Any]]] = {  # by package
     "xgboost": ("XGBRegressor", {"enable_categorical": True}),
     "lightgbm": ("LGBMRegressor", {"verbosity": -1}),

@@ -3,11 +3,12 @@
 import csv
 import json
 import math
-import tokenize
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,7 +24,7 @@ CONTEXTS = (
 
 _DIGITS = 6  # significant digits of the largest number in a CSV file of decisions
 _DATES = {r"\d{4}-\d\d-\d\d": "ISO8601", r"\d\d?\.\d\d?\.\d{4}$": "%d.%m.%Y"}
-_SEPARATORS = ",;\t|"  # of the columns in files that are called CSV
+_SEPARATORS = ",;\t|"  # accepted in files that are called CSV
 
 
 def read_data(
@@ -148,7 +149,8 @@ def _read(path: Path | None, what: str) -> Any:
 
 def _content(path: Path, what: str) -> Any:
     """Return the content of a file, read as its suffix says."""
-    readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
+    readers: dict[str, Any] = dict.fromkeys((".npy", ".npz"), _read_numpy)
+    readers |= {".csv": _read_csv, ".parquet": _read_parquet}
     if what == "context":
         readers |= {".jsonl": _read_lines}
     if (suffix := path.suffix.lower()) not in readers:
@@ -158,20 +160,15 @@ def _content(path: Path, what: str) -> Any:
         return readers[suffix](path)
     except FileNotFoundError as error:
         raise DataError(f"There is no file {path}.") from error
-    except (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, BadZipFile) as error:
         raise DataError(f"The {what} in {path} cannot be read as {suffix}: {error}") from error
 
 
-def _read_npy(path: Path) -> np.ndarray[Any, Any]:
+def _read_numpy(path: Path) -> Any:
+    """Return the array of a file, or its arrays by name."""
     with path.open("rb") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _read_npz(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    with np.load(path, allow_pickle=False) as arrays:
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise ValueError("it holds a single array; name it .npy")
-        return dict(arrays)
+        content = np.load(file, allow_pickle=False)
+        return content if isinstance(content, np.ndarray) else dict(content)
 
 
 def _read_csv(path: Path) -> Any:
@@ -229,7 +226,7 @@ def write_decisions(
     if path.suffix == ".json":
         keys = zip(*instances.values(), strict=True)
         rows = [
-            json.dumps({**dict(zip(instances, key, strict=True)), "decision": _named(z, names)})
+            json.dumps({**dict(zip(instances, key, strict=True)), "decision": _plain(z, names)})
             for key, z in zip(keys, decisions, strict=True)
         ]
         path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
@@ -261,13 +258,6 @@ def _as_table(decisions: Sequence[Any]) -> np.ndarray[Any, Any]:
         raise InvalidInputError(f"`out` must end with .json for {why}") from error
 
 
-def _named(z: Any, names: Sequence[str] | None) -> Any:
-    """Return a decision as JSON values, by name if it has a number for each name."""
-    if names is None or np.size(z) != len(names) or not hasattr(z, "tolist"):
-        return _plain(z)
-    return dict(zip(names, np.ravel(z).tolist(), strict=True))
-
-
 def check_out(path: Path, *suffixes: str) -> None:
     """Check that a file can be written, before hours are spent on its content."""
     if suffixes and path.suffix not in suffixes:
@@ -277,12 +267,13 @@ def check_out(path: Path, *suffixes: str) -> None:
         raise InvalidInputError(f"`out` must be a file in a folder that exists, got {path}.")
 
 
-def _plain(z: Any) -> Any:
-    """Return a decision as JSON values."""
+def _plain(z: Any, names: Sequence[str] | None = None) -> Any:
+    """Return a decision as JSON values, by name if it is an array with a number for each name."""
     if isinstance(z, Mapping):
         return {str(name): _plain(value) for name, value in z.items()}
     if isinstance(z, list | tuple | set | frozenset):
         return [_plain(value) for value in z]
     if hasattr(z, "tolist"):
-        return z.tolist()
+        is_named = names is not None and np.size(z) == len(names)
+        return dict(zip(names or (), np.ravel(z).tolist(), strict=True)) if is_named else z.tolist()
     return z if isinstance(z, bool | int | float | str | None) else str(z)

@@ -56,8 +56,7 @@ class Domain:
         """Return a domain with the first instances for training, then validation, then test."""
         ends = np.cumsum(sizes).tolist()
         parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        contexts = [None if context is None else context[at] for at in parts]
-        splits = [Split(x[at], y[at], c) for at, c in zip(parts, contexts, strict=True)]
+        splits = (Split(x[at], y[at], None if context is None else context[at]) for at in parts)
         return cls(problem, Splits(*splits))
 
 

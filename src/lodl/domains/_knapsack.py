@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,9 @@ _TABLE_BLOCK = 2**20  # entries of the dynamic programs solved at once
 _SUBSET_BLOCK = 2**17  # numbers in one temporary array: 1 MB, which stays in the cache
 _ROUNDING = 1e-9  # share of the capacity: sums of weights such as 3.1 are not exact
 
+# For sets of one size: the position of the set without its last item, and this item.
 _Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+_Members = npt.NDArray[np.bool_]  # whether an item is in a set, shape (n_sets, N)
 
 
 def knapsack(
@@ -102,7 +103,7 @@ class Knapsack(LinearProblem):
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i w_di z_i <= capacity_d for every d
 
     A label has shape (N,), a decision is a vector of N zeros and ones. The weights are the same for
-    all instances, or each instance's context is an array of its own, shape (N,) or (dimensions, N).
+    all instances, or each instance has its own array as context, shape (N,) or (dimensions, N).
     Always exact:
 
     - one dimension, whole weights, and a capacity of no more than millions: dynamic programming;
@@ -134,8 +135,9 @@ class Knapsack(LinearProblem):
         rows = tuple(map(tuple, weights.tolist()))
         subsets = _subsets_that_fit(rows, self.capacity, self.max_subsets)
         if subsets is not None:
-            best = partial(_best_subset, subsets=subsets)
-            return in_blocks(best, y_hats, _SUBSET_BLOCK // len(subsets.members))
+            members, levels = subsets
+            best = partial(_best_subset, members=members, levels=levels)
+            return in_blocks(best, y_hats, _SUBSET_BLOCK // len(members))
         program = LinearProgram(weights, "max", row_upper=self.capacity, upper=1, integrality=1)
         return np.array([program.solve(y_hat) for y_hat in y_hats])
 
@@ -177,18 +179,11 @@ def _best_packing(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) 
     return zs
 
 
-class _Subsets(NamedTuple):
-    """The sets of items that fit, ordered by size, the empty set first."""
-
-    members: npt.NDArray[np.bool_]  # whether an item is in a set, shape (n_sets, N)
-    levels: list[_Level]  # for sizes from 1: the position of the set before, and the item it adds
-
-
 @lru_cache(maxsize=8)  # the same weights come back with the next instance or batch of points
 def _subsets_that_fit(
     rows: tuple[tuple[float, ...], ...], capacity: tuple[float, ...], max_subsets: int
-) -> _Subsets | None:
-    """Return the sets of items within the capacity, or None if there are over `max_subsets`."""
+) -> tuple[_Members, list[_Level]] | None:
+    """Return the sets of items within the capacity by size, or None if over `max_subsets`."""
     weights, most = np.array(rows), np.array(capacity) * (1 + _ROUNDING)
     n_items = weights.shape[1]
     members = [np.zeros((1, n_items), dtype=np.bool_)]
@@ -203,17 +198,17 @@ def _subsets_that_fit(
             return None
         parents, last = np.nonzero(can_add)
         if len(last) == 0:
-            return _Subsets(np.concatenate(members), levels)
+            return np.concatenate(members), levels
         load = load[:, parents] + weights[:, last]
         members.append(members[-1][parents])
         members[-1][np.arange(len(last)), last] = True
         levels.append((parents, last))
 
 
-def _best_subset(y_hats: Array, subsets: _Subsets) -> Array:
+def _best_subset(y_hats: Array, members: _Members, levels: list[_Level]) -> Array:
     """Return the set of most value under each prediction, the first of equals, shape (k, N)."""
     values = [np.zeros((len(y_hats), 1))]
-    for parents, items in subsets.levels:
+    for parents, items in levels:
         values.append(values[-1].take(parents, axis=1) + y_hats.take(items, axis=1))
-    best: Array = subsets.members[np.concatenate(values, axis=1).argmax(axis=1)].astype(np.float64)
+    best: Array = members[np.concatenate(values, axis=1).argmax(axis=1)].astype(np.float64)
     return best

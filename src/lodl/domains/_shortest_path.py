@@ -1,6 +1,7 @@
 """Shortest path: cross a grid at the least cost."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +59,7 @@ class ShortestPath(LinearProblem):
 
     A label has one cost per arc, a decision is a vector of as many zeros and ones. Arcs are
     numbered row by row: those to the right within a row, then those down from it. Costs may be
-    negative. Of equal ways to a node the one from above is taken. There is no context.
+    negative. Of equal ways to a node, the way from above is taken. There is no context.
     """
 
     grid: tuple[int, int] = (5, 5)  #: Rows and columns.
@@ -94,6 +95,7 @@ class ShortestPath(LinearProblem):
         return zs
 
 
+@cache
 def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:
     """Return the arcs that lead to each node from above and from the left, -1 where none does."""
     rows, columns = np.indices(grid)

@@ -1,7 +1,7 @@
 """`diagnose`: a learned loss compared with the true regret where a model predicts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,31 +82,28 @@ class Diagnosis(WithFindings):
         """Decision quality: 1 for the best decisions, 0 for those of foreign predictions."""
         return 1 - self.regret / self.foreign_regret if self.foreign_regret > 0 else math.nan
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Advice that follows from these numbers, the most important first."""
-        of_fit = self.summary.findings
+    def _findings(self) -> Iterator[Finding]:
+        of_fit, ratio, scale = self.summary.findings, self.size_ratio, self.scale
         is_wrong = any(finding.name == "wrong sense" for finding in of_fit)
-        if is_wrong or not self.summary.n_by_status[FitStatus.FITTED]:
-            return of_fit
-        if self.regret < 0 or self.foreign_regret < 0:
-            evidence = (
-                f"The mean regret of the predictions is {self.regret:.3g}; with the predictions "
-                f"of other instances it is {self.foreign_regret:.3g}."
-            )
-            return (Finding("wrong sense", evidence),)
-        if self.regret == 0 or self.quality > _GOOD:
-            return ()
-        ratio, scale = self.size_ratio, self.scale
-        is_unseen = ratio < 1 / _FAR and self.loss < _UNSEEN * self.regret
-        if not (ratio > _FAR or is_unseen):
-            return of_fit
-        evidence = (
-            f"The errors of predictions are {ratio:.2g} times as large as those sampled with scale "
-            f"{scale:.2g}, so a scale of {ratio * scale:.2g} would match them. The loss is "
-            f"{self.loss:.3g}, the regret {self.regret:.3g}."
-        )
-        return (Finding("scale", evidence), *of_fit)
+        if self.summary.n_by_status[FitStatus.FITTED] and not is_wrong:
+            if self.regret < 0 or self.foreign_regret < 0:
+                evidence = (
+                    f"The mean regret of the predictions is {self.regret:.3g}; with the "
+                    f"predictions of other instances it is {self.foreign_regret:.3g}."
+                )
+                yield Finding("wrong sense", evidence)
+                return
+            if self.regret == 0 or self.quality > _GOOD:
+                return
+            is_unseen = ratio < 1 / _FAR and self.loss < _UNSEEN * self.regret
+            if ratio > _FAR or is_unseen:
+                evidence = (
+                    f"The errors of predictions are {ratio:.2g} times as large as those sampled "
+                    f"with scale {scale:.2g}, so a scale of {ratio * scale:.2g} would match them. "
+                    f"The loss is {self.loss:.3g}, the regret {self.regret:.3g}."
+                )
+                yield Finding("scale", evidence)
+        yield from of_fit
 
     def _content(self) -> tuple[str, Mapping[str, str]]:
         worst = np.argsort(-np.abs(self.losses - self.regrets), kind="stable")[:_N_WORST]

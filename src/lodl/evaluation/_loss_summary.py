@@ -56,6 +56,9 @@ class WithFindings:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Advice that follows from the numbers, the most important first."""
+        return tuple(self._findings())
+
+    def _findings(self) -> Iterator[Finding]:
         raise NotImplementedError
 
     def _content(self) -> tuple[str, Mapping[str, str]]:
@@ -119,11 +122,6 @@ class LossSummary(WithFindings):
     error_fitted: Quantiles  #: Relative error on fitted samples.
     r2: Quantiles  #: R2 on held-out samples.
     n_negative: int  #: Instances whose mean regret is below 0: none with the right sense.
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Advice that follows from these numbers, the most important first."""
-        return tuple(self._findings())
 
     def _findings(self) -> Iterator[Finding]:
         n_sampled = self.n_instances - self.n_by_status[FitStatus.NO_SAMPLES]

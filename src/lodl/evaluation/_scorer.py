@@ -1,4 +1,4 @@
-"""The scorer that `regret_scorer` returns, in a file of its own: it brings scikit-learn."""
+"""The scorer that `regret_scorer` returns, apart from `_scores`: it brings scikit-learn."""
 
 from typing import Any
 

@@ -78,8 +78,8 @@ def regret_scorer(oracle: Problem | Oracle | None = None) -> RegretScorer:
     `n_rounds=0, families=[], n_samples=1`, which compares the decisions of squared error.
 
     Args:
-        oracle: The problem whose decisions are scored, or an oracle of it. Defaults to that of the
-            `DecisionFocusedRegressor` that is scored, alone or as the last step of a pipeline.
+        oracle: The problem whose decisions are scored, or its oracle. Defaults to the oracle of
+            the `DecisionFocusedRegressor` that is scored, alone or as the last step of a pipeline.
 
     Example:
         >>> from sklearn.linear_model import Ridge

@@ -27,5 +27,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what brings scikit-learn on first use."""
     if name in ("DecisionFocusedRegressor", "load_model"):
-        return getattr(importlib.import_module("lodl.learning._regressor"), name)
+        module = importlib.import_module("lodl.learning._regressor")
+        return globals().setdefault(name, getattr(module, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,7 +31,6 @@ LEVELS = (  # of the quantiles of residuals that are tried
 _FIRST = (0.2, 0.8)  # levels that show the direction
 _SMALL = (0.4, 0.6)  # levels to try if neither of these helps
 _N_JUDGED = 150  # instances that choose the level
-_N_GROUPS = 5  # groups of a single validation part, which judge each other's shifts
 _MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
 _FEWEST = 20  # out-of-fold predictions that a learned loss can shift
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
@@ -105,11 +104,7 @@ def _shifted(
     contender: Contender, how: str, shift: Callable[[Index], Array], folds: Folds
 ) -> Contender:
     """Return a contender with shifted predictions. The residuals of other groups shift a group."""
-    rows, y_hat = folds.validation, contender.y_hat.copy()
-    if len(folds.parts) > 1:  # the folds are the groups
-        groups = folds.parts.argmax(axis=0)[rows]
-    else:
-        groups = np.repeat(np.arange(_N_GROUPS), list(map(len, np.array_split(rows, _N_GROUPS))))
+    rows, groups, y_hat = folds.validation, folds.groups, contender.y_hat.copy()
     for group in np.unique(groups):
         if len(others := rows[groups != group]):
             y_hat[rows[groups == group]] += shift(others)

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lodl._arrays import shortened
 from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
+from lodl._progress import duration
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, OracleError
 from lodl.learning import _corrections as corrections
@@ -30,6 +32,7 @@ from lodl.learning._search import (
     Scoreboard,
     average,
     is_right,
+    optimism,
     select,
 )
 from lodl.losses import LearnedLoss
@@ -37,7 +40,6 @@ from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
-from lodl.report.page import duration, shortened
 
 _N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
 _LONG = 60.0  # seconds of solver calls that are announced even if nothing else is logged
@@ -46,6 +48,7 @@ _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two 
 _TOO_FEW = (
     "`max_calls`=%d for %d instances leaves too few calls for samples: squared error is kept."
 )
+_N_SHOWN = 100  # instances that show what errors in a coordinate cost
 _AT_ONCE = 2**21  # numbers in the errors that a loss is evaluated at together
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
@@ -53,8 +56,8 @@ _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 _logger = logging.getLogger(__name__)
 
 
-def plan(evidence: Evidence, trainer: Trainer) -> None:
-    """Cut the schedule to the budget, and log what it costs at most."""
+def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
+    """Cut the schedule to the budget. Returns what it costs at most, as arguments of a logger."""
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
@@ -80,21 +83,27 @@ def plan(evidence: Evidence, trainer: Trainer) -> None:
         if not is_shared and (tight.n_samples or 0) < fewest:
             _logger.warning(_TOO_FEW, schedule.max_calls, n)
             evidence.families = ()
-    oracle, per_instance = evidence.oracle, evidence.schedule.calls_per_instance(n_looks)
+    per_instance = evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
-    cost, level = "the first answers are in the store already", logging.INFO
-    problem = oracle.problem
-    if problem.is_vectorised and problem.mixes_instances and not situation.has_context:
-        cost = "in batches"  # so far there were single calls, which take longer
-    elif oracle.n_calls:
-        from joblib import effective_n_jobs  # slow to import
-
-        per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
-        seconds = per_call * n_calls / n_workers
-        cost = f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
-        level = logging.WARNING if seconds > _LONG else logging.INFO
+    level, cost = _time_of(n_calls, evidence)
     message = "Up to %d solver calls, %d for each of %d instances: %s."
-    _logger.log(level, message, n_calls, -(-n_calls // n), n, cost)
+    return level, message, n_calls, -(-n_calls // n), n, cost
+
+
+def _time_of(n_calls: int, evidence: Evidence) -> tuple[int, str]:
+    """Return the time of solver calls, by that of the first ones, and the level of its log."""
+    from joblib import effective_n_jobs  # slow to import
+
+    oracle = evidence.oracle
+    if not oracle.n_calls:
+        return logging.INFO, "the first answers are in the store already"
+    per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
+    seconds = per_call * n_calls / n_workers
+    is_vectorised = oracle.problem.is_vectorised and oracle.problem.mixes_instances
+    if is_vectorised and not evidence.situation.has_context:  # the first calls were single
+        return logging.INFO, f"in batches, in less than {duration(seconds)}"
+    level = logging.WARNING if seconds > _LONG else logging.INFO
+    return level, f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"
 
 
 def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
@@ -239,6 +248,7 @@ def result_of(
     board, baseline, corrected, selected = found
     problem, data, folds = evidence.oracle.problem, trainer.data, trainer.folds
     index = board.index
+    groups = folds.groups[np.isin(folds.validation, index)]
     loss = None if selected.is_baseline else selected.loss.subset(index)
     before, after = (tuple(board.regret(model).tolist()) for model in (baseline, selected))
     failed = [int(np.sum(~np.isfinite(model.regret[index]))) for model in (baseline, selected)]
@@ -257,6 +267,7 @@ def result_of(
         data=digest(data.y[index])[:16],
         regret_baseline=before,
         regret_selected=after,
+        optimism=optimism(board, baseline, selected, groups),
         failures=Failures(failed[0], failed[1], len(board.validation) - len(index)),
         changes=_changes(evidence, trainer, found, parameters["max_calls"]),
         coordinates=None if loss is None else _coordinates(loss, data.label_names),
@@ -322,12 +333,16 @@ def _in_words(problem: Problem, zs: Sequence[Any]) -> list[str | None]:
 
 
 def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
-    """Return the mean loss of an error of one standard deviation in one coordinate alone."""
-    n, one = loss.n_instances, np.diag(loss.y.reshape(loss.n_instances, -1).std(axis=0))
-    errors = np.concatenate([one, -one])
-    at_once = max(_AT_ONCE // loss.y.size, 1)
+    """Return the mean loss of an error of one standard deviation in one coordinate alone.
+
+    A hundred instances at regular intervals are enough for a mean.
+    """
+    one = np.diag(loss.y.reshape(loss.n_instances, -1).std(axis=0))
+    rows = np.unique(np.linspace(0, loss.n_instances - 1, _N_SHOWN).astype(int))
+    n, phi = len(rows), {name: values[rows] for name, values in loss.phi.items()}
+    errors, at_once = np.concatenate([one, -one]), max(_AT_ONCE // (n * loss.dim), 1)
     blocks = [errors[i : i + at_once] for i in range(0, len(errors), at_once)]
-    costs = [loss.family.value(loss.phi, np.repeat(part[np.newaxis], n, 0)) for part in blocks]
+    costs = [loss.family.value(phi, np.repeat(part[np.newaxis], n, 0)) for part in blocks]
     over, under = np.split(np.concatenate(costs, axis=1).mean(axis=0), 2)
     return CoordinateCosts.of(over, under, loss.label_shape, label_names)
 

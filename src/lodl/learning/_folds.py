@@ -90,6 +90,14 @@ class Folds:
         """Positions of all instances that validate a model."""
         return np.flatnonzero(self.parts.any(axis=0))
 
+    @property
+    def groups(self) -> Index:
+        """The fold of each validation instance, or its fifth of a single validation part."""
+        rows = self.validation
+        if len(self.parts) > 1:
+            return np.asarray(self.parts.argmax(axis=0)[rows])
+        return np.repeat(np.arange(_N_FOLDS), list(map(len, np.array_split(rows, _N_FOLDS))))
+
     def joined(self, values: Iterable[Array], otherwise: Array) -> Array:
         """Return each instance's mean over models that it validates, which have `values` for it."""
         mean, n_models = np.array(otherwise, dtype=np.float64), self.parts.sum(axis=0)
@@ -116,7 +124,6 @@ class Trainer:
     """Trains the models of one `fit`, one per fold."""
 
     learner: Learner
-    plain_learner: Learner | None  # fits the estimator as its user would; None if `learner` does
     data: Data
     folds: Folds
     _prepared: Any = field(init=False)
@@ -146,22 +153,20 @@ class Trainer:
             _logger.warning(message, loss.family, type(error).__name__, error)
             return None
 
-    def train_plainly(self, loss: LearnedLoss, models: Models) -> Predictor:
-        """Return the plain model, trained on squared error for as many steps as the baseline's."""
+    def train_plainly(self, loss: LearnedLoss, models: Models) -> tuple[Predictor, bool]:
+        """Return the plain model, and whether its user would fit the same.
+
+        Otherwise it takes as many steps as the models of the baseline, which were stopped.
+        """
         rows = np.arange(self.folds.n_final)
         x, loss = take_rows(self.data.x, rows), loss.subset(rows)
-        if self.plain_learner is not None:
-            try:
-                return self.plain_learner.train(x, loss)[0]
-            except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
-                name = type(error).__name__
-                _logger.info("The estimator's own `fit` raised %s: %s", name, error)
-        return self.learner.train(x, loss, n_steps=_mean_steps(models))[0]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether squared error is trained as the user would, without validation instances."""
-        return self.plain_learner is None and not self.learner.stops_early
+        try:
+            if (own := self.learner.train_plainly(x, loss.y)) is not None:
+                return own, True
+        except Exception as error:  # noqa: BLE001 - a user's estimator may raise anything
+            _logger.info("The estimator's own `fit` raised %s: %s", type(error).__name__, error)
+        plain = self.learner.train(x, loss, n_steps=_mean_steps(models))[0]
+        return plain, not self.learner.stops_early
 
     def final(
         self, parts: Sequence[tuple[LearnedLoss, Models]], *, ensemble: bool
@@ -172,7 +177,8 @@ class Trainer:
         """
         if ensemble and len(self.folds.parts) > 1:
             together = [model for _, models in parts for model in models]
-            return list(type(together[0]).mean(together))  # linear models average into one
+            kinds = {type(model) for model in together}  # corrected models, and their base
+            return list(kinds.pop().mean(together)) if len(kinds) == 1 else together
         if self.folds.n_final < len(self.data.y):
             return [models[0] for _, models in parts]
         x, prepared = self.data.x, self.learner.prepare(self.data.x, self.data.y)

@@ -98,7 +98,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     Attributes:
         result_: A `lodl.report.FitResult`: models, regrets, gain and cost.
         plain_: The estimator trained on squared error on all rows, `clone(estimator).fit(X, Y)`. It
-            predicts if squared error is selected, unless training was stopped early.
+            predicts if squared error is selected; PyTorch modules average those of folds.
         baseline_: The same model trained on squared error with the folds of the other models.
         loss_: The learned loss of the selected model, or of the best one if it averages several.
         predictors_: The trained models whose mean predicts.
@@ -181,43 +181,41 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
                 in their order: then folds are consecutive blocks, and a share is the latest.
             groups: The group of each instance, or None. Random folds hold out whole groups.
         """
-        started = time.perf_counter()
-        check_flag("ensemble", self.ensemble)
-        check_flag("verbose", self.verbose)
-        limit = check_seconds("max_seconds", self.max_seconds)
-        if self.verbose:
-            show_logs()
-        schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
-        oracle = Oracle.of(self.oracle)
-        seed = check_count("random_state", self.random_state, minimum=0)
-        learner = learner_for(self.estimator, seed=seed)
-        data, folds = self._data(X, Y, context, validation, groups, learner)
-        check_families(self.families, data.y[0].size)
-        trainer = Trainer(learner, _plain_learner(self.estimator, learner), data, folds)
-        # Before the first solver call, as the model may not be able to take the data.
-        loss = squared_error_loss(data.y)
-        models, y_hat = trainer.train(loss)
-        squared_error = Contender(BASELINE, 0, y_hat, ((loss, models),), is_baseline=True)
-        instances = oracle.instances(data.y, data.context)
-        evidence = Evidence.of(
-            oracle, instances, self.families, schedule, seed, started=started, max_seconds=limit
-        )
-        plan(evidence, trainer)
+        evidence, trainer, squared_error = self._begin(X, Y, context, validation, groups)
+        _logger.log(*plan(evidence, trainer))
         found = search(evidence, trainer, squared_error, ensemble=self.ensemble)
         baseline, selected = found.baseline, found.selected
-        plain = trainer.train_plainly(loss, baseline.model)
+        plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
         baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
         if selected.is_baseline:
-            predictors = [plain] if trainer.is_plain else baselines
+            # Corrections were found for the baseline, which early stopping makes another model.
+            has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
+            predictors = [plain] if has_own else baselines
         else:
             predictors = trainer.final(selected.parts, ensemble=self.ensemble)
         result = result_of(evidence, trainer, found, self.get_params(deep=False))
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
         self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selected.loss
-        self._used, self._out_of_fold = oracle, selected.y_hat
+        self._used, self._out_of_fold = evidence.oracle, selected.y_hat
         _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
+
+    def plan(
+        self,
+        X: Features,
+        Y: npt.ArrayLike,
+        *,
+        context: Context = None,
+        validation: Any = None,
+        groups: Sequence[Any] | npt.NDArray[Any] | None = None,
+    ) -> str:
+        """Return the most solver calls that `fit` makes with these arguments, and their time.
+
+        It trains the model on squared error and times about 20 calls at three instances.
+        """
+        _, text, *numbers = plan(*self._begin(X, Y, context, validation, groups)[:2])
+        return str(text) % tuple(numbers)
 
     def predict(self, X: Features) -> Array:
         """Return predictions in the shape that the labels had, (n, *label_shape)."""
@@ -237,17 +235,16 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     def evaluate(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Evaluation:
         """Compare the decisions of this model with simpler ones, on data that `fit` did not see.
 
-        Print the result for a table: the plain model (its folder does not hold that of a boosting
-        regressor), the mean training label, squared error as trained next to the learned losses,
-        the same with the best simple correction that `fit` found, if any, and this model. It takes
-        at most six solver calls per instance.
+        Print the result for a table: the plain model, the mean training label, squared error as
+        trained next to the learned losses, the same with the best simple correction that `fit`
+        found, if any, and this model. It takes at most six solver calls per instance.
         """
         result = self._result
         labels, contexts = new_instances(result, X, Y, context)
         corrected = Average(self.baseline_.models, result, result.baseline_shift)
         mean = np.reshape(result.mean_label, labels.shape[1:])
-        y_hats = {PLAIN: self.plain_.predict(X)} if self.plain_.models else {}
-        y_hats |= {
+        y_hats = {
+            PLAIN: self.plain_.predict(X),
             MEAN_LABEL: np.broadcast_to(mean, labels.shape),
             BASELINE: self.baseline_.predict(X),
             f"{BASELINE}, corrected": corrected.predict(X),
@@ -304,10 +301,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         is code, and the learned loss, which contains the training labels, are not saved:
         `model.loss_.save(path)` writes the loss. Only `overwrite=True` replaces a model.
         """
-        result, kind = self._result, type(self.predictors_[0])
-        plain = [model for model in self.plain_.models if type(model) is kind]  # loads as they do
-        models = {"predictors": self.predictors_, "baseline": self.baseline_.models, "plain": plain}
-        return write_model(Path(folder), result, models, overwrite=overwrite)
+        averages = {"baseline": self.baseline_.models, "plain": self.plain_.models}
+        models = {"predictors": self.predictors_, **averages}
+        return write_model(Path(folder), self._result, models, overwrite=overwrite)
 
     @property
     def problem(self) -> Problem:
@@ -329,6 +325,33 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         if self._used is None or self._used.problem is not self.problem:
             self._used = Oracle.of(self.oracle)
         return self._used
+
+    def _begin(
+        self, x: Any, y: Any, context: Any, validation: Any, groups: Any
+    ) -> tuple[Evidence, Trainer, Contender]:
+        """Train on squared error, and find out by a few calls what kind of objective there is."""
+        started = time.perf_counter()
+        check_flag("ensemble", self.ensemble)
+        check_flag("verbose", self.verbose)
+        limit = check_seconds("max_seconds", self.max_seconds)
+        if self.verbose:
+            show_logs()
+        schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
+        oracle = Oracle.of(self.oracle)
+        seed = check_count("random_state", self.random_state, minimum=0)
+        learner = learner_for(self.estimator, seed=seed)
+        data, folds = self._data(x, y, context, validation, groups, learner)
+        check_families(self.families, data.y[0].size)
+        trainer = Trainer(learner, data, folds)
+        # Before the first solver call, as the model may not be able to take the data.
+        loss = squared_error_loss(data.y)
+        models, y_hat = trainer.train(loss)
+        squared_error = Contender(BASELINE, 0, y_hat, ((loss, models),), is_baseline=True)
+        instances = oracle.instances(data.y, data.context)
+        evidence = Evidence.of(
+            oracle, instances, self.families, schedule, seed, started=started, max_seconds=limit
+        )
+        return evidence, trainer, squared_error
 
     def _data(
         self, x: Any, y: Any, context: Any, validation: Any, groups: Any, learner: Learner
@@ -406,12 +429,3 @@ def _has_pipeline(estimator: Any) -> bool:
     if not hasattr(estimator, "get_params"):
         return True
     return any(hasattr(part, "steps") for part in (estimator, *estimator.get_params().values()))
-
-
-def _plain_learner(estimator: Any, learner: Learner) -> Learner | None:
-    """Return what fits a regressor as its user would, or None if its learner does."""
-    from lodl.training.sklearn import SklearnLearner
-
-    if isinstance(learner, SklearnLearner) or learner is estimator:
-        return None
-    return SklearnLearner(estimator) if hasattr(estimator, "get_params") else None

@@ -3,7 +3,7 @@
 folder/result.json         the result of the fit
 folder/predictors/0/...    a trained model, in the format of its framework
 folder/baseline/0/...      a model of the baseline
-folder/plain/0/...         the plain model, if its files need no more trust than the others
+folder/plain/0/...         the plain model
 folder/checksums.json      the SHA-256 of every other file
 """
 
@@ -90,7 +90,7 @@ def read_model(
     models = {}
     for name in _MODELS:
         numbers = {parts[1] for parts in (file.split("/") for file in files) if parts[0] == name}
-        if (name != "plain" and not numbers) or numbers != set(map(str, range(len(numbers)))):
+        if not numbers or numbers != set(map(str, range(len(numbers)))):
             raise _unusable(folder, f"{name} must be numbered from 0, got {sorted(numbers)}")
         models[name] = [model(folder / name / str(i)) for i in range(len(numbers))]
     return result, parameters, models

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lodl._typing import Array
 from lodl.errors import OracleError
 from lodl.losses import LearnedLoss
-from lodl.report import Estimate, Trial
+from lodl.report import BY_THE_SOLVER, Estimate, Trial
 from lodl.training import Predictor
 
 Index = npt.NDArray[np.intp]
@@ -42,6 +42,11 @@ class Contender:
     shrinkage: float = 0.0  # share of the way from the predictions to the mean label
     n_calls: int = 0  # so far
     seconds: float = 0.0  # so far
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether predictions are shifted or shrunk."""
+        return self.shift is not None or self.shrinkage > 0
 
     @property
     def loss(self) -> LearnedLoss:
@@ -107,6 +112,28 @@ class Scoreboard:
             Trial(model.name, model.round, self.mean(model), model.n_calls, model.seconds)
             for model in self.contenders
         )
+
+
+def optimism(board: Scoreboard, baseline: Contender, selected: Contender, groups: Index) -> float:
+    """Return how much the selection may have raised the lower end of the gain's interval.
+
+    Each group of validation instances is judged by the best contender of the other groups. If the
+    solver had the last word, this is computed from the estimates before it.
+    """
+    rivals = [c for c in board.contenders if not c.name.endswith(BY_THE_SOLVER)]
+    regrets = np.stack([board.regret(contender) for contender in rivals])
+    before, after = (
+        regrets[next(k for k, rival in enumerate(rivals) if rival.y_hat is one.y_hat)]
+        for one in (baseline, selected)
+    )
+    nested = before.copy()
+    for group in np.unique(groups):
+        own = groups == group
+        if not own.all():
+            nested[own] = regrets[regrets[:, ~own].mean(axis=1).argmin(), own]
+    if selected is baseline or len(nested) < 2:
+        return 0.0
+    return max(Estimate.of(before - after).low - Estimate.of(before - nested).low, 0.0)
 
 
 def average(contenders: Sequence[Contender]) -> Contender:
@@ -258,9 +285,8 @@ def _standardised(terms: Array, rows: Any = slice(None)) -> Array:
 
 def _squared_errors(terms: Array, labels: Array, in_fold: Masks) -> Array:
     """Return each held-out row's squared error under a ridge regression on the other rows."""
-    from sklearn.linear_model import Ridge  # slow to import
-
     scaled = _standardised(terms, in_fold)
-    model = Ridge(_PENALTY).fit(scaled[in_fold], labels[in_fold])
-    error = model.predict(scaled[~in_fold]).reshape(-1, labels.shape[1]) - labels[~in_fold]
-    return np.asarray(np.square(error).sum(axis=1))
+    rows, mean = scaled[in_fold], labels[in_fold].mean(axis=0)  # the mean of the rows is 0
+    gram = rows.T @ rows + _PENALTY * np.eye(rows.shape[1])
+    weights = np.linalg.solve(gram, rows.T @ (labels[in_fold] - mean))
+    return np.asarray(np.square(scaled[~in_fold] @ weights + mean - labels[~in_fold]).sum(axis=1))

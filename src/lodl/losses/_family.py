@@ -96,6 +96,10 @@ class Family(ABC):
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the derivative of the loss by the prediction, shape (n, m, D)."""
 
+    def value_and_gradient(self, phi: Parameters, d: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss and its derivative. Override it if they have intermediate results."""
+        return self.value(phi, d), self.gradient(phi, d)
+
     @abstractmethod
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the diagonal of the second derivative, or a bound of it that suits boosting.
@@ -191,6 +195,8 @@ def root_mean_square(values: Array) -> Array:
 def with_typical(size: Array) -> Array:
     """Replace zeros, within rounding errors, by the median of the other sizes, or by 1."""
     moved = size > _ROUNDING * size.max(initial=0.0)
+    if moved.all():  # a median would take longer than everything else
+        return size
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
 
 

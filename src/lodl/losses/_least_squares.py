@@ -215,7 +215,9 @@ def _pivot(gram: Array, moments: Array) -> Array:
     for _ in range(_MAX_EXCHANGES):
         free, w = np.flatnonzero(is_positive), np.zeros_like(moments)
         if len(free):
-            w[free] = linalg.cho_solve(linalg.cho_factor(gram[np.ix_(free, free)]), moments[free])
+            _, w[free], is_singular = linalg.lapack.dposv(gram[np.ix_(free, free)], moments[free])
+            if is_singular:
+                break
         is_wrong = np.where(is_positive, w, gram @ w - moments) < -_TOLERANCE
         n_wrong = int(is_wrong.sum())
         if n_wrong == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -269,21 +270,22 @@ def _can_travel(trial: _Trial) -> Iterator[str]:
     import cloudpickle  # slow to import
 
     try:
-        copy = cloudpickle.loads(cloudpickle.dumps(trial.guard.problem))
+        copied = cloudpickle.loads(cloudpickle.dumps(trial.guard.problem))
     except Exception as error:  # noqa: BLE001 - a user's attributes may raise anything
         reason = f"{type(error).__name__}: {error}"
         yield f"it cannot be sent to another process ({reason}). {HOW_TO_TRAVEL}"
         return
-    guard, believed = trial.guard.copied(copy), trial.believed()
+    guard, believed = copy(trial.guard), trial.believed()
+    guard.problem, guard.n_calls = copied, 0
     try:
-        copied = replace(trial, guard=guard).believed()
+        afterwards = replace(trial, guard=guard).believed()
     except _FaultError as error:
         yield f"in a copy sent to another process {error}"
         return
     finally:
         trial.guard.n_calls += guard.n_calls
-    if not _close(believed, copied):
-        difference = _differing(believed, copied)
+    if not _close(believed, afterwards):
+        difference = _differing(believed, afterwards)
         yield f"a copy sent to another process decides differently: objectives {difference}."
 
 

@@ -20,13 +20,9 @@ from lodl.errors import InvalidInputError, StoreError
 VERSION = 5
 MAX_VALUE = 2**29  # bytes; larger values are refused, as a file may come from elsewhere
 _PATIENCE = 60.0  # seconds to wait for another process that writes
+_COLUMNS = "id BLOB, start INTEGER, answers BLOB, gradient BLOB, messages TEXT, checksum INTEGER"
 _SCHEMA = [
-    (
-        "table",
-        "answers",
-        "CREATE TABLE answers (id BLOB, start INTEGER, answers BLOB, gradient BLOB, messages TEXT, "
-        "checksum INTEGER)",
-    ),
+    ("table", "answers", f"CREATE TABLE answers ({_COLUMNS})"),
     ("index", "answers_by_id", "CREATE INDEX answers_by_id ON answers (id)"),
     ("table", "header", "CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"),
 ]

@@ -1,4 +1,4 @@
-"""Failed solver calls: their status, their wording, and how many are tolerated."""
+"""Failed solver calls: what is tolerated (`Options`), their status, number and wording."""
 
 import dis
 import pickle
@@ -6,7 +6,9 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from lodl._typing import InstanceContext
 from lodl.errors import InvalidInputError, LodlError, OracleError, ShapeError
@@ -29,6 +31,9 @@ class Status(IntEnum):
 # Plain numbers: NumPy compares arrays with members of an enum ten times more slowly.
 PENDING, OK, NO_OPTIMUM = map(int, (Status.PENDING, Status.OK, Status.NO_OPTIMUM))
 
+OnFailure = Literal["raise", "skip"]
+_NUMBER = int | float | np.number
+
 _HINTS = {
     Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
     Status.TIMED_OUT: "Use a longer `timeout`, or give the solver a time limit of its own.",
@@ -36,6 +41,7 @@ _HINTS = {
     Status.NON_FINITE: "Is the point outside what the solver accepts? Give it a `project`.",
 }
 _SKIP = 'To go on without failing samples, use on_failure="skip".'
+RETRY = 'To try them again, use on_failure="raise" or another store.'
 
 
 class FailedCall(BaseException):
@@ -46,17 +52,50 @@ class FailedCall(BaseException):
         self.status = status
 
 
+@dataclass(frozen=True)
+class Options:
+    """The options of an oracle about calls that fail or take too long; see `Oracle`."""
+
+    timeout: float | None
+    on_failure: OnFailure
+    max_failure_rate: float
+
+    def __post_init__(self) -> None:
+        policy, rate, timeout = self.on_failure, self.max_failure_rate, self.timeout
+        if policy not in get_args(OnFailure):
+            raise InvalidInputError(f'`on_failure` must be "raise" or "skip", got {policy!r}.')
+        if not isinstance(rate, _NUMBER) or not 0 <= rate <= 1:
+            raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
+        is_number = isinstance(timeout, _NUMBER) and timeout is not True
+        if timeout is not None and not (is_number and 0 < timeout < np.inf):
+            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
+        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
+
+    @property
+    def stops(self) -> bool:
+        """Whether the first call that fails ends the run."""
+        return self.on_failure == "raise"
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether calls have a time limit."""
+        return self.timeout is not None
+
+    def seconds(self, n_calls: int = 1) -> float:
+        """Return the time that some calls may take, infinite without a limit."""
+        return np.inf if self.timeout is None else n_calls * self.timeout
+
+    def late(self) -> FailedCall:
+        """Return the failure of a call that exceeded its time limit."""
+        unit = "second" if self.timeout == 1 else "seconds"
+        return FailedCall(Status.TIMED_OUT, f"the call took longer than {self.timeout:g} {unit}")
+
+
 class TaskError(Exception):
     """A task failed outside of its solver calls, with a message and `while_unpickling`."""
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-def late(timeout: float) -> FailedCall:
-    """Return the failure of a call that exceeded its time limit."""
-    unit = "second" if timeout == 1 else "seconds"
-    return FailedCall(Status.TIMED_OUT, f"the call took longer than {timeout:g} {unit}")
 
 
 @dataclass(frozen=True)
@@ -111,12 +150,13 @@ class Tally:
     def n_outcomes(self) -> int:
         return self.n_labels + self.n_samples
 
-    def check_rate(self, max_rate: float, n_planned: int, note: str) -> None:
-        """Raise if more than a share `max_rate` of the calls, made and planned, has failed."""
-        limit = max_rate * max(n_planned, self.n_outcomes)
-        if self.failed_labels + self.failed_samples > limit:
+    def check_rate(self, options: Options, n_planned: int, note: str) -> None:
+        """Raise if more of the calls, made and planned, have failed than the options allow."""
+        rate = options.max_failure_rate
+        n_failed = self.failed_labels + self.failed_samples
+        if not options.stops and n_failed > rate * max(n_planned, self.n_outcomes):
             raise OracleError(
-                f"{self}, more than max_failure_rate={max_rate:g} allows. "
+                f"{self}, more than max_failure_rate={rate:g} allows. "
                 f"The first of each kind: {listed(self.first_failures.values())} {note}"
             )
 

@@ -25,8 +25,8 @@ from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError, StoreError
 from lodl.oracle._failures import OK, listed
 from lodl.oracle._guard import Guard
-from lodl.oracle._run import Calls, Runner, Wanted
-from lodl.oracle._samples import Samples
+from lodl.oracle._run import Calls, Runner
+from lodl.oracle._samples import N_PER_READ, Samples
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import read_only, score
@@ -34,7 +34,6 @@ from lodl.problems._regret import read_only, score
 N_VERIFIED = 4  # instances called again, each at its label and at one point
 N_VERIFIED_IF_CHEAP = 16
 _CHEAP = 0.1  # seconds of a call
-_N_READ = 256  # instances whose stored answers are read to select from
 _SAME, _OTHER = 1e-6, 1e-3  # share of the largest regret: a solver repeats itself, or it does not
 _TINY = 1e-12  # a difference of losses that means nothing
 N_INSTANCES = 3  # instances of a first look
@@ -91,11 +90,11 @@ def _try_instances(samples: Samples, run: _Run) -> list[Tried]:
     tried: list[Tried] = []
     instances, n = samples.instances, min(_MAX_TRIED, samples.n_instances)
     # Scored again, a solver that is random would change what the store holds.
-    scratch = replace(samples, store=samples.store.part(()))
+    scratch = replace(samples, store=samples.store.part(()), is_scored=False)
     for first in range(0, n, N_INSTANCES):
         rows = np.arange(first, min(first + N_INSTANCES, n))
-        made = run(samples, [Calls(rows, 0, N_POINTS + 1)], Wanted(decisions=True)).decisions
-        again = run(scratch, [Calls(rows, 0, 1)], Wanted(scores=False, decisions=True)).decisions
+        made = run(samples, [Calls(rows, 0, N_POINTS + 1)], returns_decisions=True).decisions
+        again = run(scratch, [Calls(rows, 0, 1)], returns_decisions=True).decisions
         for row in rows.tolist():
             columns = [c for c in range(N_POINTS + 1) if (row, c) in made]
             if 0 in columns and len(columns) > 1 and (row, 0) in again:
@@ -155,7 +154,7 @@ def _compared(problem: Problem, gains: Array) -> str:
 
 
 def values_of(guard: Guard, context: InstanceContext) -> _Value:
-    """Return the objective of a decision under a label, NaN where it cannot be computed."""
+    """Return the objective of a decision under a label, NaN if it cannot be computed."""
 
     def value(z: Decision, y: Array) -> float:
         try:
@@ -203,9 +202,9 @@ def _bend(
     value: _Value, z: Decision, ahead: Array, behind: Array, middle: Array
 ) -> tuple[float, float]:
     """Return the size of a second difference, and below which size it is rounding."""
-    ends, here = [value(z, ahead), value(z, behind)], value(z, middle)
-    change = max(abs(end - here) for end in ends)
-    return abs(sum(ends) - 2 * here), RELATIVE * change + _LAST_DIGITS * abs(here)
+    ends, centre = [value(z, ahead), value(z, behind)], value(z, middle)
+    change = max(abs(end - centre) for end in ends)
+    return abs(sum(ends) - 2 * centre), RELATIVE * change + _LAST_DIGITS * abs(centre)
 
 
 def other_labels(y: Array, context: Context) -> Array:
@@ -214,11 +213,8 @@ def other_labels(y: Array, context: Context) -> Array:
         return y[:0]
     distance = np.abs(y - y.mean(axis=0)).reshape(len(y), -1).max(axis=1)
     order = np.argsort(-distance, kind="stable")
-    chosen = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
-    return np.asarray(y[np.unique(chosen)])
-
-
-# Verification of a store -------------------------------------------------------------------
+    selected = np.concatenate([order[:_N_LABELS], order[:: -(-len(y) // _N_LABELS)]])
+    return np.asarray(y[np.unique(selected)])
 
 
 def verify(samples: Samples, run: _Run) -> None:
@@ -226,7 +222,7 @@ def verify(samples: Samples, run: _Run) -> None:
 
     At most 32 calls, or 8 if a call takes longer than 0.1 s, are made: at the labels of some
     instances and at one point each. For half of them it is the point with the smallest positive
-    regret, where a small change of the problem shows, for the others the one with the largest.
+    regret, where a small change of the problem shows, for the others the point with the largest.
     """
     samples = replace(samples, has_slopes=False)
     places = [] if samples.store.is_verified else _stored(samples)
@@ -274,7 +270,7 @@ def _stored(samples: Samples) -> _Places:
     """Return a few instances whose answers are stored, each with the point to call again."""
     ids = samples.store.has(samples.instances.ids)
     stored = np.flatnonzero([id_ in ids for id_ in samples.instances.ids])
-    numbers = stored[_evenly(len(stored), _N_READ)]
+    numbers = stored[_evenly(len(stored), N_PER_READ)]
     table = samples.table(numbers.tolist())
     has_optimum = table.status[:, 0] == OK
     numbers, loss = numbers[has_optimum], table.loss[has_optimum]
@@ -312,7 +308,7 @@ def _recompute(samples: Samples, places: _Places, run: _Run) -> tuple[Array, str
     """Return the losses that the problem gives now, and why calls failed."""
     again = replace(samples, store=samples.store.part(()))
     calls = [Calls(np.array([number]), c, c + 1) for number, column in places for c in {0, column}]
-    reasons = listed(run(again, calls).first_failures.values())
+    reasons = listed(run(again, calls).tally.first_failures.values())
     return _losses(again, places), reasons
 
 

@@ -6,14 +6,13 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import copy
 from typing import Any
 
 import numpy as np
 
 from lodl._typing import Array, Decision, InstanceContext
 from lodl.errors import ProblemError, ShapeError
-from lodl.oracle._failures import late
+from lodl.oracle._failures import Options
 from lodl.problems import Problem
 
 _GRACE = 2.0  # seconds between the alarm, which a solver may ignore, and the end of its process
@@ -30,16 +29,16 @@ class CtrlC(KeyboardInterrupt):
 class Guard:
     """Calls the solver of a problem.
 
-    In the main thread of a process, an alarm interrupts calls that exceed `timeout` seconds. Other
+    In the main thread of a process, an alarm interrupts calls that exceed their time limit. Other
     calls, and solvers that ignore it, end with their worker process, if that may exit.
     """
 
-    def __init__(
-        self, problem: Problem, timeout: float | None = None, *, may_exit: bool = False
-    ) -> None:
+    def __init__(self, problem: Problem, options: Options, *, may_exit: bool = False) -> None:
         self.problem, self.n_calls = problem, 0  # calls made, failed calls included
-        self._timeout, self._may_exit, self._n_limited = timeout, may_exit, 1
-        self._has_alarm = timeout is not None and _is_main() and hasattr(signal, "setitimer")
+        self._options, self._n_limited = options, 1
+        self._is_limited = options.is_limited
+        self._may_exit = may_exit and self._is_limited
+        self._has_alarm = self._is_limited and _is_main() and hasattr(signal, "setitimer")
 
     def solve(self, y_hat: Array, context: InstanceContext) -> Decision:
         """Return the decision under one prediction, which the solver may write to."""
@@ -61,12 +60,6 @@ class Guard:
             raise ShapeError(f"`solve_many` must return {wanted}, got {len(zs)}.")
         return zs
 
-    def copied(self, problem: Problem) -> "Guard":
-        """Return a guard of another problem with the same limits, whose calls count from 0."""
-        other = copy(self)
-        other.problem, other.n_calls = problem, 0
-        return other
-
     @contextmanager
     def alarm(self) -> Iterator[None]:
         """Let an alarm interrupt the `limited` blocks inside."""
@@ -83,14 +76,14 @@ class Guard:
     def limited(self, n_calls: int = 1) -> AbstractContextManager[None]:
         """Limit the time of the `with` block to that of `n_calls` calls."""
         self._n_limited = n_calls
-        return _UNLIMITED if self._timeout is None else self
+        return self if self._is_limited else _UNLIMITED
 
     def __enter__(self) -> None:
-        if self._may_exit and self._timeout is not None:
+        if self._may_exit:
             global _nowhere
             _nowhere = _nowhere or open(os.devnull, "w")  # noqa: PTH123 - never closed
             # Unlike a signal, this also ends a solver that never returns to Python.
-            seconds = self._n_limited * self._timeout + _GRACE
+            seconds = self._options.seconds(self._n_limited) + _GRACE
             faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
         self._set_alarm(self._n_limited)
 
@@ -106,12 +99,11 @@ class Guard:
             raise error
 
     def _set_alarm(self, n_calls: int) -> None:
-        if self._has_alarm and self._timeout is not None:
-            signal.setitimer(signal.ITIMER_REAL, n_calls * self._timeout)
+        if self._has_alarm:
+            signal.setitimer(signal.ITIMER_REAL, self._options.seconds(n_calls))
 
     def _ring(self, _number: int, _frame: object) -> None:
-        assert self._timeout is not None
-        raise late(self._timeout)
+        raise self._options.late()
 
 
 def owned(z: Decision) -> Decision:

@@ -83,7 +83,9 @@ class Draws:
             scale = auto_scale if np.ptp(auto_scale) > 0 else np.asarray(auto_scale.flat[0])
         else:
             scale = sampler.resolve_scale(instances.y)
-        shape, seed = instances.y.shape[1:], _check_seed(seed)
+        shape, seed = instances.y.shape[1:], check_count("random_state", seed, minimum=0)
+        if seed >= 2**64:
+            raise InvalidInputError(f"`random_state` must be below 2^64, got {seed}.")
         whole = np.broadcast_to(scale, shape)
         name = digest([type(sampler).__qualname__, sampler.settings(), seed, whole])
         own = None if centres is instances.y else np.asarray(centres)
@@ -192,9 +194,3 @@ def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:
             raise InvalidInputError(f"`keys` must be {wanted}, got {key!r}.")
         streams.append(int(key) if is_number else int.from_bytes(_hash(key.encode()), "big"))
     return streams
-
-
-def _check_seed(seed: int) -> int:
-    if check_count("random_state", seed, minimum=0) >= 2**64:
-        raise InvalidInputError(f"`random_state` must be below 2^64, got {seed}.")
-    return int(seed)

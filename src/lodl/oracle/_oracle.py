@@ -18,10 +18,10 @@ from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._database import check_place
-from lodl.oracle._failures import OK, Tally
+from lodl.oracle._failures import OK, OnFailure, Options, Tally
 from lodl.oracle._first_look import N_POINTS, ObjectiveKind, look, verify
 from lodl.oracle._instances import Draws, GivenPoints, Instances
-from lodl.oracle._run import Calls, OnFailure, Runner, RunSettings, Wanted, pending
+from lodl.oracle._run import Calls, Runner, pending
 from lodl.oracle._samples import Samples
 from lodl.oracle._store import Progress, Store
 from lodl.oracle._workers import Workers, choose_workers
@@ -86,9 +86,8 @@ class Oracle:
             what = "None or a whole number other than 0 (-1 for all cores)"
             raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
         self.problem = problem
-        self.settings = RunSettings(on_failure, max_failure_rate, timeout, progress)
-        self.n_jobs = n_jobs
-        self._executor = executor
+        self.options = Options(timeout, on_failure, max_failure_rate)
+        self.n_jobs, self._executor, self.progress = n_jobs, executor, progress
         self._place = None if store is None else check_place(store)
         self._store: Store | None = None
         self._opened: Workers | None = None
@@ -106,7 +105,8 @@ class Oracle:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the options: another process has its own workers, and counts from 0."""
-        return partial(Oracle, self.problem, store=self._place, **vars(self.settings)), ()
+        options = {"store": self._place, "progress": self.progress, **vars(self.options)}
+        return partial(Oracle, self.problem, **options), ()
 
     def __sklearn_clone__(self) -> Oracle:
         """Clones of an estimator share its oracle, and so its store and its counter."""
@@ -198,9 +198,7 @@ class Oracle:
         instances = self.instances(y, context)
         samples = self._samples(instances, sampler, n_samples, slopes, random_state)
         self._answer(samples)
-        if not self.settings.stops:
-            rate, n_planned = self.settings.max_failure_rate, self._tally.n_outcomes
-            samples.counts.tally.check_rate(rate, n_planned, samples.store.note)
+        samples.counts.tally.check_rate(self.options, self._tally.n_outcomes, samples.store.note)
         samples.warn(self._warned_of)
         return samples
 
@@ -210,9 +208,9 @@ class Oracle:
         instances = Instances.of(points, check_context(context, len(points)), range(len(points)))
         store = Store(None, label_scale(points))
         draws = Draws.of(AllPerturbed(1.0), instances, 1, 0, store.label_scale)
-        samples = Samples(instances, (draws,), False, self.problem, store, "decision")
-        wanted = Wanted(scores=False, decisions=True)
-        decisions = self._run(samples, [Calls(np.arange(len(points)), 0, 1)], wanted).decisions
+        samples = Samples(instances, (draws,), False, self.problem, store, "decision", False)
+        calls = [Calls(np.arange(len(points)), 0, 1)]
+        decisions = self._run(samples, calls, returns_decisions=True).decisions
         return [decisions.get((row, 0)) for row in range(len(points))]
 
     def decision_loss(self, y_hat: npt.ArrayLike, y: Labels, *, context: Context = None) -> Array:
@@ -259,8 +257,8 @@ class Oracle:
             sampler = AllPerturbed(scale) if sampler is None else sampler
             samples = self._samples(instances, sampler, N_POINTS, slopes, random_state)
             self._verify(samples)
-            lenient = replace(self.settings, max_failure_rate=1.0, progress=False)
-            kind = look(samples, scale, partial(self._run, settings=lenient), self._apply)
+            lenient = replace(self.options, max_failure_rate=1.0)
+            kind = look(samples, scale, partial(self._run, options=lenient), self._apply)
             store.remember(name, kind)
         return ObjectiveKind(kind)
 
@@ -273,8 +271,6 @@ class Oracle:
     ) -> ProblemReport:
         """Check that the problem keeps its contract; see `lodl.testing.check_problem`."""
         return check(*check_instances(self.problem, y, context), random_state, self._apply)
-
-    # The one path of every call -------------------------------------------------------------
 
     def _samples(
         self, instances: Instances, sampler: Sampler, n_samples: int, slopes: bool, seed: int
@@ -291,48 +287,50 @@ class Oracle:
 
     def _answer(self, samples: Samples, first: int = 0) -> None:
         """Make the calls from a column on that the store lacks, once it is this problem's."""
-        lacking = pending(samples, retry=self.settings.stops)
-        calls = [part._replace(start=max(part.start, first)) for part in lacking]
-        calls = [part for part in calls if part.width > 0]
+        lacking = pending(samples, retry=self.options.stops)
+        calls = [p._replace(start=max(p.start, first)) for p in lacking if p.stop > first]
         self._verify(samples)
         if n_pending := sum(part.n_calls for part in calls):
             samples.store.remember("n_planned", samples.store.progress.n_answers + n_pending)
         self._run(samples, calls)
 
     def _verify(self, samples: Samples) -> None:
-        quiet = replace(self.settings, on_failure="skip", max_failure_rate=1.0, progress=False)
-        verify(samples, partial(self._run, settings=quiet))
+        lenient = replace(self.options, on_failure="skip", max_failure_rate=1.0)
+        verify(samples, partial(self._run, options=lenient))
 
     def _run(
         self,
         samples: Samples,
         calls: list[Calls],
-        wanted: Wanted = Wanted(),  # noqa: B008 - it is frozen
-        settings: RunSettings | None = None,
+        options: Options | None = None,
+        *,
+        returns_decisions: bool = False,
     ) -> Runner:
-        # Failures of a first look or a verification are no failures of the run that follows.
-        tally = self._tally if settings is None else Tally()
-        runner = Runner(samples, calls, self._workers, settings or self.settings, tally, wanted)
+        """Make calls. With other options, as for a first look, failures are counted apart."""
+        is_main = options is None
+        tally = self._tally if is_main else Tally()
+        given = samples, calls, self._workers, options or self.options, tally
+        has_bar = is_main and self.progress
+        runner = Runner(*given, returns_decisions=returns_decisions, progress=has_bar)
         try:
             with one_blas_thread():  # once, for all tasks that run in this process
                 runner.finish()
         finally:
-            if tally is not self._tally:
+            if not is_main:
                 self._tally.n_calls += tally.n_calls
                 self._tally.seconds += tally.seconds
         return runner
 
     def _apply(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return `function(guard, *arguments)`, computed by a worker."""
-        value, n_calls = self._workers.apply(function, *arguments, timeout=self.settings.timeout)
+        value, n_calls = self._workers.apply(function, *arguments, options=self.options)
         self._tally.n_calls += n_calls
         return value
 
     @property
     def _workers(self) -> Workers:
         if self._opened is None:
-            timeout = self.settings.timeout
-            self._opened = choose_workers(self.problem, self.n_jobs, self._executor, timeout)
+            self._opened = choose_workers(self.problem, self.n_jobs, self._executor, self.options)
         return self._opened
 
     def _open_store(self, scale: Array) -> Store:

@@ -146,7 +146,7 @@ class DecisionPool:
         if y_hat is not None:
             predicted = y_hat - self.centre
             points += [predicted, 2 * predicted - self.y]
-        n_taken, n_near, found = min(n, len(self._compared)), [], []
+        n_taken, n_near, others = min(n, len(self._compared)), [], []
         for parts in zip(*map(self._costs, points), strict=True):
             rows = np.arange(len(parts[0][1]))[:, np.newaxis]
             met = self.met[parts[0][0] + rows[:, 0]]
@@ -157,10 +157,10 @@ class DecisionPool:
             is_near[rows, met] = True
             is_near[rows, met[:, :1]] = is_near[:, -1:] = False
             n_near.append(is_near.sum(axis=1))
-            found.append(np.nonzero(is_near)[1])
+            others.append(np.nonzero(is_near)[1])
         n_others = np.concatenate(n_near)
         near = np.repeat(self.met[:, :1], 1 + n_others.max(), axis=1)
-        near[:, 1:][np.arange(n_others.max()) < n_others[:, np.newaxis]] = np.concatenate(found)
+        near[:, 1:][np.arange(n_others.max()) < n_others[:, np.newaxis]] = np.concatenate(others)
         return near
 
 

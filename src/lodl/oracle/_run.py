@@ -7,18 +7,27 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._progress import progress_bar
-from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.oracle._failures import OK, FailedCall, Status, Tally, TaskError, as_text, describe, late
+from lodl.errors import LodlError, OracleError
+from lodl.oracle._failures import (
+    OK,
+    FailedCall,
+    Options,
+    Status,
+    Tally,
+    TaskError,
+    as_text,
+    describe,
+)
 from lodl.oracle._guard import marked_ctrl_c
 from lodl.oracle._samples import N_PER_READ, Samples
 from lodl.oracle._task import Result, Task, given_up
-from lodl.oracle._workers import Workers, WorkersLostError
+from lodl.oracle._workers import STARTING, Workers, WorkersLostError
 
 _TASK_SECONDS = 1.0  # work that a kill may cost each worker
 _MIN_SECONDS = 0.1  # length of a task if little time is lost between two tasks
@@ -26,7 +35,6 @@ _CAREFUL_SECONDS = 0.05  # length of a task that may hold the call that ends its
 _MAX_ROWS = 4096  # instances of a task: enough to hide its overhead
 _N_PIECES = 16  # pieces into which a task is cut that ended, or held up, its worker
 _SLACK = 2.0  # seconds that a task may be late for other reasons than its calls
-_STARTING = 60.0  # seconds that new workers may take to start
 _ARRIVAL = 5.0  # factor by which the next arrival of a problem at a worker may take longer
 _PATIENCE = 5.0  # seconds without a result after which to check that there are workers
 _LOG_EVERY = 30.0  # seconds
@@ -34,41 +42,6 @@ _FIRST_LOG = 2.0  # seconds of work after which its cost is known
 _BAR_DELAY = 2.0  # seconds before a bar appears: most runs have ended by then
 
 _logger = logging.getLogger(__name__)
-
-OnFailure = Literal["raise", "skip"]
-_NUMBER = int | float | np.number
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """Failure policy, time limit and progress bar of a run; see `Oracle`."""
-
-    on_failure: OnFailure
-    max_failure_rate: float
-    timeout: float | None
-    progress: bool
-
-    def __post_init__(self) -> None:
-        policy, rate, timeout = self.on_failure, self.max_failure_rate, self.timeout
-        if policy not in get_args(OnFailure):
-            raise InvalidInputError(f'`on_failure` must be "raise" or "skip", got {policy!r}.')
-        if not isinstance(rate, _NUMBER) or not 0 <= rate <= 1:
-            raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        is_number = isinstance(timeout, _NUMBER) and timeout is not True
-        if timeout is not None and not (is_number and 0 < timeout < np.inf):
-            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
-        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
-
-    @property
-    def stops(self) -> bool:
-        return self.on_failure == "raise"
-
-
-class Wanted(NamedTuple):
-    """Results of a run besides stored answers."""
-
-    scores: bool = True  # whether decisions are scored under the labels
-    decisions: bool = False  # whether the decisions themselves are returned
 
 
 class Calls(NamedTuple):
@@ -150,20 +123,21 @@ class Runner:
         samples: Samples,
         calls: list[Calls],
         workers: Workers,
-        settings: RunSettings,
+        options: Options,
         tally: Tally,
-        wanted: Wanted,
+        *,
+        returns_decisions: bool,
+        progress: bool,
     ) -> None:
         self._samples, self._store = samples, samples.store
-        self._workers, self._settings = workers, settings
-        self._tally, self._wanted = tally, wanted
+        self._workers, self._options, self.tally = workers, options, tally
+        self._returns_decisions, self._has_bar = returns_decisions, progress
         self._queue, self._suspects = deque(calls), deque[Calls]()
         self._flying: dict[Future[Result | None], _Flight] = {}
         self._error: LodlError | None = None
         self._n_calls = sum(part.n_calls for part in calls)
         self._n_planned = tally.n_outcomes + self._n_calls
         self.decisions: dict[tuple[int, int], Any] = {}  # by instance and column, if wanted
-        self.first_failures: dict[str, str] = {}  # by kind
         self._n_done = self._n_failures = 0
         self._seconds = 0.0
         self._started = self._logged = time.monotonic()
@@ -174,10 +148,8 @@ class Runner:
 
     def finish(self) -> None:
         """Make all calls, or raise the error that ended the run."""
-        show = self._settings.progress
-        bar = progress_bar(
-            self._n_calls, unit="calls", description="solving", enabled=show, delay=_BAR_DELAY
-        )
+        how: Any = {"unit": "calls", "description": "solving", "delay": _BAR_DELAY}
+        bar = progress_bar(self._n_calls, enabled=self._has_bar, **how)
         try:
             with bar, marked_ctrl_c():
                 self._bar = bar
@@ -224,7 +196,7 @@ class Runner:
         calls = self._queue.popleft()
         n_made, seconds = self._n_done, self._seconds
         if not n_made:  # as long as in earlier runs, if there were any
-            n_made, seconds = self._tally.n_calls, self._tally.seconds
+            n_made, seconds = self.tally.n_calls, self.tally.seconds
         per_row = seconds / max(n_made, 1) * calls.width
         n_rows = self._task_seconds / per_row if per_row > 0 else 1
         n_rows = min(n_rows, -(-len(calls.numbers) // self._n_workers), _MAX_ROWS)
@@ -235,32 +207,34 @@ class Runner:
     def _submit(self, calls: Calls, *, is_suspect: bool, with_problem: bool = False) -> None:
         task = self._task(calls, _CAREFUL_SECONDS if is_suspect else self._task_seconds)
         allowed = np.inf
-        if task.timeout is not None:
+        if self._options.is_limited:
             arrival = self._warm_up(task) if self._arrival is None else self._arrival
             # Its time may end within a batch, which, if it fails, is called again one by one.
             problem, n_calls = self._workers.problem, 2
             if problem.is_vectorised:
                 n_calls = 1 + max(stop - start for start, stop in task.batches(problem))
-            allowed = task.seconds + n_calls * task.timeout + _SLACK + _ARRIVAL * arrival
+            limit = self._options.seconds(n_calls)
+            allowed = task.seconds + limit + _SLACK + _ARRIVAL * arrival
         flight = _Flight(calls, is_suspect, time.monotonic(), allowed)
         self._flying[self._workers.submit(task, with_problem=with_problem)] = flight
 
     def _task(self, calls: Calls, seconds: float) -> Task:
-        samples, settings, (numbers, start, stop) = self._samples, self._settings, calls
+        samples, (numbers, start, stop) = self._samples, calls
         scale = self._store.label_scale if samples.has_slopes else None
         where = samples.instances.take(numbers), samples.draws[0].take(numbers), start, stop
-        return Task(*where, scale, settings.stops, seconds, settings.timeout, *self._wanted)
+        wanted = samples.is_scored, self._returns_decisions
+        return Task(*where, scale, seconds, self._options, *wanted)
 
     def _warm_up(self, task: Task) -> float:
         """Wait until a worker has problem and instances, and return how long that took."""
-        until = time.monotonic() + _STARTING
+        until = time.monotonic() + STARTING
         while True:
             try:
                 sent_at = time.monotonic()
                 future = self._workers.submit(replace(task, stop=task.start), with_problem=True)
                 future.result(timeout=max(until - sent_at, 0.0))
             except TimeoutError as error:
-                slow = f"was ready in {_STARTING:g} seconds"
+                slow = f"was ready in {STARTING:g} seconds"
                 raise OracleError(f"No worker of {self._workers.name} {slow}.") from error
             except Exception as error:
                 if not self._workers.has_died(error):
@@ -271,7 +245,7 @@ class Runner:
 
     def _gather(self) -> Iterator[tuple[Calls, Result]]:
         """Wait for tasks, and yield the results of those that returned."""
-        patience = min(self._settings.timeout or np.inf, _PATIENCE)
+        patience = min(self._options.seconds(), _PATIENCE)
         wait(self._flying, timeout=patience, return_when=FIRST_COMPLETED)
         done = [future for future in self._flying if future.done()]  # `wait` skips cancelled ones
         if self._flying and not done:
@@ -326,8 +300,7 @@ class Runner:
         self._flying = {future: flying[future] for future in kept}
         self._arrival = None
         self._queue.extendleft(flying[future].calls for future in others if future not in kept)
-        assert self._settings.timeout is not None
-        self._blame([flying[future] for future in lates], late(self._settings.timeout))
+        self._blame([flying[future] for future in lates], self._options.late())
 
     def _blame(self, flights: list[_Flight], reason: FailedCall) -> None:
         """Find the call that ended, or held up, its worker, by cutting tasks into pieces."""
@@ -354,17 +327,14 @@ class Runner:
             instance = self._samples.instances.describe(int(calls.numbers[failure.row]))
             point = self._samples.describe_point(failure.column)
             text = describe(instance, point, failure.message)
-            for first in (self.first_failures, self._tally.first_failures):
-                first.setdefault(failure.status.name.lower(), text)
-            if self._settings.stops and self._error is None:
+            self.tally.first_failures.setdefault(failure.status.name.lower(), text)
+            if self._options.stops and self._error is None:
                 self._error = failure.error(instance, point, self._samples.note)
         self._log()
-        if not self._settings.stops:
-            rate = self._settings.max_failure_rate
-            self._tally.check_rate(rate, self._n_planned, self._samples.note)
+        self.tally.check_rate(self._options, self._n_planned, self._samples.note)
 
     def _count(self, calls: Calls, result: Result) -> None:
-        tally = self._tally
+        tally = self.tally
         tally.n_calls += result.n_calls
         tally.seconds += result.seconds
         n_labels = len(range(0, result.n_done, calls.width)) if calls.start == 0 else 0
@@ -386,18 +356,14 @@ class Runner:
             return
         cost, left = self._seconds / self._n_done, self._n_calls - self._n_done
         minutes = left * (now - self._started) / self._n_done / 60
-        with self._bar.external_write_mode():  # on a line of its own
+        workers = f"{self._n_workers} worker{'' if self._n_workers == 1 else 's'}"
+        with self._bar.external_write_mode():  # not within the bar's line
             _logger.info(
-                "%s solver calls%s, %s each, about %s left on %d worker%s; %d done, %d failed.",
+                "%s solver calls%s, %s each, about %s left on %s; %d done, %d failed.",
                 f"{self._n_calls:,}",
                 " to make" if not self._has_logged else "",
                 f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",
                 f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min",
-                *(
-                    self._n_workers,
-                    "" if self._n_workers == 1 else "s",
-                    self._n_done,
-                    self._n_failures,
-                ),
+                *(workers, self._n_done, self._n_failures),
             )
         self._logged, self._has_logged = now, True

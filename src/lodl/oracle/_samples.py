@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lodl._typing import Array
 from lodl.errors import InvalidInputError, StoreError
-from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, Status, Tally, describe, listed
+from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, RETRY, Status, Tally, describe, listed
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
 from lodl.oracle._store import AnswerTable, Store
@@ -71,7 +71,8 @@ class Samples:
     has_slopes: bool  #: Whether every answer has a slope.
     problem: Problem  #: The problem.
     store: Store  #: Holds the answers.
-    point: str = "sample"  # its name in messages; "decision" if only decisions are wanted
+    point: str = "sample"  # its name in messages
+    is_scored: bool = True  # whether decisions are scored under the labels
 
     @property
     def n_instances(self) -> int:
@@ -147,12 +148,9 @@ class Samples:
         ]
         y_hats = np.concatenate(points, axis=1)
         for place, row in enumerate(rows):
-            loss, decision, is_ok = (
-                table.loss[place],
-                table.decision[place],
-                table.status[place] == OK,
-            )
-            has_optimum, is_ok = bool(is_ok[0]), is_ok[1:] & is_ok[0]
+            loss, status, decision = (column[place] for column in table[:3])
+            has_optimum = bool(status[0] == OK)
+            is_ok = (status[1:] == OK) & has_optimum
             regret = regret_of(loss[1:][is_ok], loss[0])
             answers = Answers(self.y[row], y_hats[place, is_ok], regret)
             if self.has_slopes and has_optimum:
@@ -260,10 +258,9 @@ class Samples:
             known |= kinds
             _logger.log(
                 level,
-                "%d of %d samples failed and are left out.%s The first of each kind: %s To try "
-                'them again, use on_failure="raise" or another store.',
+                "%d of %d samples failed and are left out.%s The first of each kind: %s %s",
                 *(counts.failures, n_points, labels if counts.tally.failed_labels else ""),
-                listed(self.first_failures.values()),
+                *(listed(self.first_failures.values()), RETRY),
             )
 
     def provenance(self) -> dict[str, Any]:

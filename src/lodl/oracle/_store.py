@@ -127,8 +127,8 @@ class Store:
         self.note = _NOTE if place is None else f"What was done is kept in {place}."
         self._lock = threading.RLock()
         self._blocks: list[Block] = []  # all answers, or those that are not yet in the file
-        self._places: _Places = {}  # of a store in memory
-        self._facts: dict[str, Any] = {}  # of a store in memory
+        # A store in memory finds its blocks by id, and keeps facts in place of a header.
+        self._places, self._facts = _Places(), dict[str, Any]()
         self._totals = np.zeros(3)  # answers, failures and seconds of `_blocks`
         self._n_bytes = 0  # size of `_blocks`
         self._damaged: set[int] = set()  # numbers of rows to delete
@@ -232,11 +232,8 @@ class Store:
         """Write all answers added so far, and close the file until it is needed again."""
         with self._lock:
             self._write()
-            self.disconnect()
-
-    def disconnect(self) -> None:
-        if self._file is not None:
-            self._file.disconnect()
+            if self._file is not None:
+                self._file.disconnect()
 
     def remember(self, key: str, value: Any) -> None:
         """Keep a fact, in JSON values."""
@@ -249,7 +246,7 @@ class Store:
                 connection.execute(query, (key, json.dumps(value)))
 
     def recall(self, key: str) -> Any:
-        """Return a fact, or None if it is missing or damaged."""
+        """Return a fact, or nothing for a missing or damaged fact."""
         with self._lock:
             if self._file is None:
                 return self._facts.get(key)
@@ -294,7 +291,7 @@ class Store:
         messages, first = dict[tuple[int, str], str](), 0
         for ids, n in columns:
             blocks, places = self._read(set(ids))
-            rows = dict[int, tuple[list[int], list[int]]]()  # of the table and the block, by block
+            rows = dict[int, tuple[list[int], list[int]]]()  # targets and sources by block
             for row, id_ in enumerate(ids):
                 for number, source in places.get(id_, ()):
                     targets, sources = rows.setdefault(number, ([], []))
@@ -347,7 +344,7 @@ class Store:
                     *(len(damaged), self.place),
                 )
             self._damaged |= damaged
-            return blocks, {id_: places[id_] for id_ in ids & places.keys()}  # as asked for
+            return blocks, {id_: places[id_] for id_ in ids & places.keys()}
 
     def _rows(self, what: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
         assert self._file is not None
@@ -361,16 +358,8 @@ class Store:
         self.close()
         if self.place is not None:
             return Store, (self.place,)
-        return Store._in_memory, (self.label_scale, self._blocks, self._totals, self.note)
-
-    @classmethod
-    def _in_memory(
-        cls, label_scale: Array, blocks: Sequence[Block], totals: Array, note: str
-    ) -> "Store":
-        store = cls(None, label_scale)
-        store.add(blocks)
-        store._totals, store.note = totals, note
-        return store
+        names = ("_blocks", "_places", "_totals", "note")
+        return Store, (None, self.label_scale), {name: vars(self)[name] for name in names}
 
 
 # A connection must not cross a fork: both processes would believe they hold the other's locks.
@@ -383,7 +372,8 @@ def _before_fork() -> None:
     _held[:] = _stores
     for store in _held:
         store._lock.acquire()
-        store.disconnect()
+        if store._file is not None:
+            store._file.disconnect()
 
 
 def _after_fork() -> None:

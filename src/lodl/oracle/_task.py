@@ -17,7 +17,7 @@ from lodl._arrays import context_of, distinct_rows
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import LodlError, OracleError, ProblemError
-from lodl.oracle._failures import OK, FailedCall, Failure, Status, TaskError, what_failed
+from lodl.oracle._failures import OK, FailedCall, Failure, Options, Status, TaskError, what_failed
 from lodl.oracle._guard import CtrlC, Guard, owned
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._store import NO_ANSWER, Block
@@ -45,11 +45,10 @@ class Task:
     start: int  # first column
     stop: int  # one after the last column
     label_scale: Array | None  # unit of the steps for slopes; None without slopes
-    stop_at_failure: bool
     seconds: float  # time after which the task returns the calls made so far
-    timeout: float | None  # longest time of a call
-    is_scored: bool = True  # whether decisions are scored under the label
-    returns_decisions: bool = False
+    options: Options
+    is_scored: bool  # whether decisions are scored under the label
+    returns_decisions: bool
 
     def batches(self, problem: Problem) -> list[tuple[int, int]]:
         """Return the columns that are solved at once, or, one by one, drawn at once."""
@@ -62,8 +61,8 @@ class Task:
         """Yield the rows that are solved together: several if a batch may mix instances."""
         n_rows, width, n_together = len(self.instances), self.stop - self.start, 1
         can_mix = problem.is_vectorised and problem.mixes_instances
-        # With a time limit, which is that of one call, a batch must not be much longer.
-        if can_mix and self.timeout is None and len(self.batches(problem)) == 1:
+        # A time limit is that of a single call: a batch must not take much longer.
+        if can_mix and not self.options.is_limited and len(self.batches(problem)) == 1:
             n_together = max(_MAX_TOGETHER // width, 1)
         first = 0
         while first < n_rows:
@@ -95,7 +94,7 @@ class Result(NamedTuple):
 def answer(problem: Problem, task: Task) -> Result:
     """Make the calls of a task, as many as its time allows."""
     began = time.perf_counter()
-    guard, done, batches = Guard(problem, task.timeout), list[_Rows](), task.batches(problem)
+    guard, done, batches = Guard(problem, task.options), list[_Rows](), task.batches(problem)
     todo = deque(task.groups(problem))
     with guard.alarm():
         while todo:
@@ -113,7 +112,7 @@ def answer(problem: Problem, task: Task) -> Result:
 
 def given_up(problem: Problem, task: Task, reason: FailedCall) -> Result:
     """Return the result of a task whose only call ended its worker, or was abandoned."""
-    row = _Rows(Guard(problem), task, range(1), 0.0)
+    row = _Rows(Guard(problem, task.options), task, range(1), 0.0)
     row.fail(reason)
     return _result(task, [row], 1, 0.0)
 
@@ -142,8 +141,8 @@ class _Rows:
 
     def must_end(self) -> bool:
         """Return whether to leave the remaining calls to a later task."""
-        has_failed = self.task.stop_at_failure and self.failures
-        return bool(has_failed) or time.perf_counter() > self.until
+        has_failed = bool(self.failures) and self.task.options.stops
+        return has_failed or time.perf_counter() > self.until
 
     def call_together(self) -> bool:
         """Make all calls at once. Return False if each instance must be called by itself."""
@@ -284,7 +283,7 @@ def _blocks(task: Task, done: list[_Rows], failures: list[Failure]) -> list[Bloc
         gradient += rows.slopes.gradient
     slopes = np.array(gradient).reshape(-1, task.instances.y[0].size)
     answers = np.concatenate([rows.answers for rows in done])
-    if task.stop_at_failure:  # calls that failed stay pending: the next run makes them again
+    if task.options.stops:  # calls that failed stay pending: the next run makes them again
         answers["status"][answers["status"] != OK] = Status.PENDING
         failures = []
     n_labels = int(task.start == 0)
@@ -392,8 +391,8 @@ def work(key: str, pickled: bytes | None, pickled_task: bytes) -> Result | None:
 def apply(call: bytes | tuple[Any, ...]) -> tuple[Any, int]:
     """Return `function(guard, *arguments)`, and the number of solver calls it made."""
     unpickled = _unpickle(call) if isinstance(call, bytes) else call
-    function, problem, arguments, timeout, may_exit = unpickled
-    guard = Guard(problem, timeout, may_exit=may_exit)
+    function, problem, arguments, options, may_exit = unpickled
+    guard = Guard(problem, options, may_exit=may_exit)
     try:
         with guard.alarm():
             return function(guard, *arguments), guard.n_calls

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from lodl._threads import PerThread
 from lodl.errors import InvalidInputError, LodlError, OracleError
-from lodl.oracle._failures import as_text
+from lodl.oracle._failures import Options, as_text
 from lodl.oracle._guard import delayed_signals, marked_ctrl_c
 from lodl.oracle._task import Result, Task, answer, apply, work
 from lodl.problems import Problem
@@ -30,7 +30,7 @@ from lodl.problems._problem import HOW_TO_TRAVEL
 _IDLE = 60  # seconds after which a process without work ends
 _WATCH = 0.5  # seconds between two checks of a process that its parent is alive
 _MAX_CALLS = 60  # solver calls of a function that a worker applies
-_STARTING = 60.0  # seconds that new workers may take to start
+STARTING = 60.0  # seconds that new workers may take to start
 _NOTICE = 5.0  # seconds that a Dask scheduler may take to notice a dead worker
 _NO_WORKERS = 30.0  # seconds to wait for a cluster that has no workers
 _DEAF = 60.0  # seconds after which a worker of a cluster that does not respond is killed
@@ -40,7 +40,7 @@ Function = Callable[..., Any]
 
 
 def choose_workers(
-    problem: Problem, n_jobs: int | None, executor: Any, timeout: float | None
+    problem: Problem, n_jobs: int | None, executor: Any, options: Options
 ) -> "Workers":
     """Return the workers for the options of an oracle."""
     distributed: Any = sys.modules.get("distributed")  # not imported: then there is no client
@@ -61,7 +61,7 @@ def choose_workers(
         from loky import cpu_count
 
         n_workers = max(int(cpu_count()) + 1 + n_workers, 1)
-    if n_workers == 1 and timeout is None:  # a call in this process cannot be abandoned
+    if n_workers == 1 and not options.is_limited:  # a call in this process cannot be abandoned
         return ThisProcess(problem, "this process")
     return Processes(problem, n_workers)
 
@@ -77,12 +77,8 @@ class Workers:
 
     def __init__(self, problem: Problem, name: str, executor: Any = None) -> None:
         self.problem, self.name, self._executor = problem, name, executor
+        self.title = self.name[:1].upper() + self.name[1:]  # at the start of a sentence
         self._key = uuid4().hex
-
-    @property
-    def title(self) -> str:
-        """The name at the start of a sentence."""
-        return self.name[:1].upper() + self.name[1:]
 
     @property
     def n_workers(self) -> int:
@@ -102,11 +98,11 @@ class Workers:
         with self._open():
             return self._executor.submit(function, *arguments)  # type: ignore[no-any-return]
 
-    def apply(self, function: Function, *arguments: Any, timeout: float | None) -> tuple[Any, int]:
+    def apply(self, function: Function, *arguments: Any, options: Options) -> tuple[Any, int]:
         """Return `function(guard, *arguments)`, run by a worker, and the solver calls it made."""
-        pickled = _dumps((function, self.problem, arguments, timeout, self.may_exit), "The check")
-        seconds = None if timeout is None else _MAX_CALLS * timeout + _STARTING
-        limit = "" if timeout is None else f", or took longer than {timeout:g} seconds"
+        pickled = _dumps((function, self.problem, arguments, options, self.may_exit), "The check")
+        seconds = min(options.seconds(_MAX_CALLS) + STARTING, threading.TIMEOUT_MAX)
+        limit = f", or took longer than {options.seconds():g} seconds" if options.is_limited else ""
         futures: Futures = []
         try:
             with marked_ctrl_c():
@@ -183,9 +179,9 @@ class ThisProcess(Workers):
         future.set_result(answer(self.problem, task))
         return future
 
-    def apply(self, function: Function, *arguments: Any, timeout: float | None) -> tuple[Any, int]:
+    def apply(self, function: Function, *arguments: Any, options: Options) -> tuple[Any, int]:
         with marked_ctrl_c():
-            return apply((function, self.problem, arguments, timeout, False))
+            return apply((function, self.problem, arguments, options, False))
 
 
 class Processes(Workers):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ class Model(ABC):
     """
 
     has_recourse: bool = True  # whether other variables are solved for once a decision is fixed
+    _context: str | None = None  # digest of the context that the model was built for
 
     @abstractmethod
     def set(self, y: Array, context: InstanceContext) -> None:
@@ -44,6 +46,17 @@ class Model(ABC):
     def value(self) -> float:
         """Return the model's objective at the present values of its variables."""
 
+    def build_for(self, context: InstanceContext, build: Callable[[], None]) -> None:
+        """Build the model, unless it was built for the same context."""
+        try:
+            key = digest(context)
+        except InvalidInputError:  # contexts that cannot be compared
+            key = None
+        if key is None or key != self._context:
+            self._context = None
+            build()
+            self._context = key
+
     def check_fixed(self) -> None:  # noqa: B027 - predicted costs forbid no decision
         """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
 
@@ -60,12 +73,14 @@ class ModelProblem(Problem):
     """A problem solved by a model of a solver library, built once per process and thread."""
 
     def __init__(
-        self, sense: Sense, build: Callable[[], Model], scorer: Callable[[], Model] | None = None
+        self, sense: Sense, build: Callable[..., Model], *, first_stage: Any = None
     ) -> None:
         check_sense(sense, type(self).__name__)
         self.sense = sense
         self._models = PerThread(build)
-        self._scorers = self._models if scorer is None else PerThread(scorer)
+        # In one model, to fix and free the first stage would make a solver start anew.
+        scorer = partial(build, is_fixed=True)
+        self._scorers = self._models if first_stage is None else PerThread(scorer)
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         model = self._models.get()
@@ -92,14 +107,6 @@ class ModelProblem(Problem):
 
     def project(self, y_hats: Array) -> Array:
         return self._models.get().project(y_hats)
-
-
-def context_key(context: InstanceContext) -> str | None:
-    """Return a digest that tells contexts apart, or None if they cannot be compared."""
-    try:
-        return digest(context)
-    except InvalidInputError:
-        return None
 
 
 def check_replacements(context: InstanceContext, names: Collection[str], kind: str) -> Any:

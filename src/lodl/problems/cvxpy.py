@@ -79,9 +79,8 @@ class CvxpyProblem(ModelProblem):
         pickled = cloudpickle.dumps((fresh, parameter, first_stage))
         solving = {"solver": solver, "warm_start": False, **(options or {})}
         build = partial(_Model, pickled, cp.Variable().id, solving)
-        scorer = None if first_stage is None else partial(build, is_fixed=True)
         sense: Sense = "min" if isinstance(problem.objective, cp.Minimize) else "max"
-        super().__init__(sense, build, scorer)
+        super().__init__(sense, build, first_stage=first_stage)
 
 
 class _Model(Model):

@@ -13,7 +13,7 @@ from lodl._arrays import require
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._functions import FunctionWithContext
-from lodl.problems._model_problem import Model, ModelProblem, check_size, context_key
+from lodl.problems._model_problem import Model, ModelProblem, check_size
 
 __all__ = ["GurobiProblem"]
 
@@ -41,8 +41,8 @@ class GurobiProblem(ModelProblem):
         sense: "min" or "max", as in the model.
         options: Parameters of the environment, such as `TimeLimit`, `MIPGap` or the licence
             (`WLSAccessID`, ...). By default there is no output, one thread and no gap.
-        warm_start: Whether to continue from the thread's last solution. This is faster, but of
-            several best decisions the one that is returned depends on earlier calls.
+        warm_start: Whether to continue from the thread's last solution. This is faster, but if
+            several decisions are best, earlier calls determine which of them is returned.
 
     Example:
         >>> import gurobipy as gp
@@ -73,7 +73,6 @@ class GurobiProblem(ModelProblem):
 class _Model(Model):
     """A model and its environment, kept until the context changes."""
 
-    _key: str | None = None
     _is_fixed = False
 
     def __init__(
@@ -88,11 +87,7 @@ class _Model(Model):
             raise ProblemError(f"Gurobi cannot start: {error}. {advice}") from error
 
     def set(self, y: Array, context: InstanceContext) -> None:
-        key = context_key(context)
-        if key is None or key != self._key:
-            self._key, self._is_fixed = None, False
-            self._take(self._build(self._env, context=context))
-            self._key = key
+        self.build_for(context, partial(self._take, context))
         if self._is_fixed:
             self._set_bounds(self._lower, self._upper)
             self._is_fixed = False
@@ -139,8 +134,9 @@ class _Model(Model):
             self.optimise()
         return (self._values(self._predicted) if self.has_recourse else self._z).reshape(y.shape)
 
-    def _take(self, built: Any) -> None:
-        """Take what `build` returned: a model, what is predicted, and what is decided."""
+    def _take(self, context: InstanceContext) -> None:
+        """Build a model, and take what is predicted and what is decided."""
+        self._is_fixed, built = False, self._build(self._env, context=context)
         if not isinstance(built, tuple) or len(built) not in (2, 3):
             wanted = "a model, what is predicted and, if it is not the same, what is decided"
             raise InvalidInputError(f"`build` must return {wanted}, got {built!r}.")

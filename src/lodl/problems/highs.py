@@ -82,11 +82,9 @@ class LinearProgram(LinearProblem, ModelProblem):
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         if self._predicted is None:
             return super().objective_many(zs, y, context)
-        known = self._arrays.of(context)["costs"].copy()
-        known[self._predicted] = 0.0
-        decisions = np.asarray(zs, dtype=np.float64)
-        values: Array = super().objective_many(decisions, known)
-        return values + super().objective_many(decisions[:, self._predicted], y.ravel())
+        costs = self._arrays.of(context)["costs"].copy()
+        costs[self._predicted] = y.ravel()
+        return super().objective_many(zs, costs)
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         slope: Array = np.asarray(z, dtype=np.float64)

@@ -15,7 +15,7 @@ from lodl._arrays import require
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, MissingExtraError, ProblemError
 from lodl.problems._functions import FunctionWithContext
-from lodl.problems._model_problem import Model, ModelProblem, check_size, context_key
+from lodl.problems._model_problem import Model, ModelProblem, check_size
 from lodl.problems._problem import LinearProblem
 
 __all__ = ["OrtoolsLinearProblem", "OrtoolsProblem", "integer_costs"]
@@ -223,19 +223,16 @@ class _Model(Model):
 class _ModelWithCosts(_Model):
     """A model that is kept until the context changes; its costs are set for each call."""
 
-    _key: str | None = None
+    def _take(self, context: InstanceContext) -> None:
+        self._variables = np.array(self._built(context=context), dtype=object).ravel()
+        if self._model_sense is not None:
+            reason = "all costs are predicted. If some are known, use `OrtoolsProblem`."
+            wrong = "The model that `build` returns must have no objective"
+            raise InvalidInputError(f"{wrong}: {reason}")
+        self._largest = [max(map(abs, v.proto.domain)) for v in self._variables]
 
     def set(self, y: Array, context: InstanceContext) -> None:
-        key = context_key(context)
-        if key is None or key != self._key:
-            self._key = None
-            self._variables = np.array(self._built(context=context), dtype=object).ravel()
-            if self._model_sense is not None:
-                reason = "all costs are predicted. If some are known, use `OrtoolsProblem`."
-                wrong = "The model that `build` returns must have no objective"
-                raise InvalidInputError(f"{wrong}: {reason}")
-            self._largest = [max(map(abs, v.proto.domain)) for v in self._variables]
-            self._key = key
+        self.build_for(context, partial(self._take, context))
         self._shape = np.shape(y)
         costs = check_size(y, len(self._variables), "costs, one per variable")
         integers, _ = integer_costs(costs, self._largest)

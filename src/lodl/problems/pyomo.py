@@ -87,9 +87,7 @@ class PyomoProblem(ModelProblem):
         if isinstance(first_stage, str):
             raise InvalidInputError(f"`first_stage` must be a list of names, got {first_stage!r}.")
         build = partial(_Model, model, parameter, first_stage, solver, dict(options or {}))
-        # In one model, to fix and free the first stage would make a persistent solver start anew.
-        scorer = None if first_stage is None else partial(build, is_fixed=True)
-        super().__init__("min", build, scorer)
+        super().__init__("min", build, first_stage=first_stage)
         first: Any = self._models.get()  # errors of the model are raised now
         self.sense = first.sense
 

@@ -2,19 +2,19 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
 
-from lodl._arrays import printable
+from lodl._arrays import printable, shortened
 from lodl._html import notebook_html
 from lodl._json import from_json, to_text
 from lodl._typing import Array
 from lodl.errors import DataError
-from lodl.report.page import Cell, Table, shortened
+from lodl.report.page import Cell, Table
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
@@ -40,6 +40,23 @@ def amounts(*values: float) -> list[str]:
     return [f"{value:z,.{max(3 - n_before_point, 0)}f}" for value in values]
 
 
+def number_cells(values: Iterable[float]) -> Iterator[Cell]:
+    """Return cells of numbers that have the same decimals."""
+    numbers = list(values)
+    return map(Cell, amounts(*numbers), numbers)
+
+
+def change_of(before: float, after: float, form: str) -> str:
+    """Return the relative change of a regret, such as -25%, in a form; nothing if undefined."""
+    share = after / before - 1 if before > 0 and after >= 0 else 0.0
+    return form.format(f"{share:+.0%}") if share else ""
+
+
+def in_unit(unit: str) -> str:
+    """Return a unit with a space before it, or nothing."""
+    return f" {unit}" if unit else ""
+
+
 def too_few(n: int, aim: str, kind: str = "validation") -> str:
     """Return that `n` instances of a kind are too few for an aim, and how many to use."""
     are = "instance is" if n == 1 else "instances are"
@@ -53,6 +70,7 @@ class Estimate:
     mean: float
     standard_error: float
     n_instances: int
+    optimism: float = 0.0  # lowers the lower end: the selection may have flattered the mean
 
     @classmethod
     def of(cls, values: Array | Sequence[float]) -> "Estimate":
@@ -64,12 +82,19 @@ class Estimate:
     @property
     def low(self) -> float:
         """The lower end of the 95% interval."""
-        return self.mean - _Z_95 * self.standard_error
+        return self.mean - _Z_95 * self.standard_error - self.optimism
 
     @property
     def high(self) -> float:
         """The upper end of the 95% interval."""
         return self.mean + _Z_95 * self.standard_error
+
+    def __neg__(self) -> "Estimate":
+        return Estimate(-self.mean, self.standard_error, self.n_instances)
+
+    def __str__(self) -> str:
+        mean, low, high = amounts(self.mean, self.low, self.high)
+        return mean if self.n_instances < FEWEST else f"{mean} ({low} to {high})"
 
 
 @dataclass(frozen=True)
@@ -224,6 +249,9 @@ class FitResult:
     data: str  #: Digest of their labels. Results with the same digest can be paired.
     regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
     regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
+    #: How much lower the interval of the gain begins if every fold is judged by models that were
+    #: selected on the others.
+    optimism: float = 0.0
     failures: Failures = Failures()
     changes: tuple[ChangedDecision, ...] = ()  #: The largest falls of regret, then the rises.
     coordinates: CoordinateCosts | None = None  #: None for a model trained on squared error.
@@ -253,6 +281,7 @@ class FitResult:
             "`selected` must be a position in `trials`": 0 <= self.selected < len(self.trials),
             "`shrinkage` must be from 0 to 1": 0 <= self.shrinkage <= 1,
             "`n_features` must be at least 1": self.n_features > 0,
+            "`optimism` must not be negative": self.optimism >= 0,
             "`instances` must not be empty": n > 0,
             "`label_shape` must be positive": min(shape, default=1) > 0,
             f"`mean_label` must have the shape {shape}": math.prod(shape) == n_numbers,
@@ -277,7 +306,8 @@ class FitResult:
     @property
     def gain(self) -> Estimate:
         """Mean regret per instance that the selected model avoids, paired by instance."""
-        return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
+        gain = Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
+        return replace(gain, optimism=self.optimism)
 
     @property
     def selected_name(self) -> str:
@@ -295,17 +325,6 @@ class FitResult:
         return float(np.mean(self.regret_selected))
 
     @property
-    def share(self) -> float | None:
-        """Share of the baseline's regret that is avoided, or None if a mean is not positive."""
-        is_defined = self.mean_baseline > 0 and self.mean_selected >= 0
-        return self.gain.mean / self.mean_baseline if is_defined else None
-
-    @property
-    def in_unit(self) -> str:
-        """The unit with a space before it, or nothing."""
-        return f" {self.unit}" if self.unit else ""
-
-    @property
     def verdict(self) -> str:
         """A recommendation in a few sentences."""
         n_inexact, inexactness = self._inexactness()
@@ -315,7 +334,8 @@ class FitResult:
             (size,) = amounts(inexactness)
             notes.append(
                 f"The solver is not exact: {n_inexact:,} of {n:,} validation decisions are better "
-                f"than its own for the true label, by {size}{self.in_unit} per instance on average."
+                f"than its own for the true label, by {size}{in_unit(self.unit)} per instance on "
+                "average."
             )
         if failures.baseline or failures.selected:
             of_model = f", {failures.selected:,} with this model" if self.gain.mean > 0 else ""
@@ -329,9 +349,9 @@ class FitResult:
         return " ".join(notes)
 
     def _advice(self, inexactness: float) -> str:
-        gain, means = self.gain, (self.mean_baseline, self.mean_selected)
+        gain, means, unit = self.gain, (self.mean_baseline, self.mean_selected), in_unit(self.unit)
         before, after, low, high = amounts(*means, gain.low, gain.high)
-        numbers = f"regret {before} -> {after}{self.in_unit} per instance"
+        numbers = f"regret {before} -> {after}{unit} per instance"
         if gain.n_instances < FEWEST:
             return too_few(gain.n_instances, f"to judge: {numbers}")
         if self.shrinkage == 1:
@@ -340,12 +360,11 @@ class FitResult:
             return f"{advice} With it: {numbers}."
         if gain.mean <= 0:
             advice = "Keep squared error: no clear gain here."
-            return f"{advice} Its regret is {before}{self.in_unit} per instance."
+            return f"{advice} Its regret is {before}{unit} per instance."
         if gain.mean <= inexactness:  # exceeds any difference from a mean regret of at most 0
             why = "a difference that the solver's inexactness explains"
             return f"No clear gain: {numbers}, {why}."
-        percent = "" if self.share is None else f"-{self.share:.0%}, "
-        numbers += f" ({percent}95% interval of the gain {low} to {high})"
+        numbers += f" ({change_of(*means, '{}, ')}95% interval of the gain {low} to {high})"
         if gain.low > 0:
             return f"Use this model: {numbers}."
         advice = "This may be chance; use more validation instances to find out."
@@ -403,11 +422,11 @@ class FitResult:
 
     def table(self) -> Table:
         """Return a row for each trial."""
-        regrets = amounts(*(trial.regret for trial in self.trials))
+        regrets = number_cells(trial.regret for trial in self.trials)
         rows = tuple(
             (
                 Cell(trial.name),
-                Cell(regret, trial.regret),
+                regret,
                 Cell.of_number(trial.round, "{:d}"),
                 Cell.of_number(trial.n_calls, "{:,}"),
                 Cell.of_number(trial.seconds, "{:.1f}"),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from textwrap import fill
 
 import numpy as np
@@ -19,6 +20,9 @@ from lodl.report._result import (
     Estimate,
     FitResult,
     amounts,
+    change_of,
+    in_unit,
+    number_cells,
     too_few,
 )
 from lodl.report.page import Cell, Table
@@ -70,10 +74,10 @@ class Evaluation:
         is_defined = optimum > 1e-9 * max(map(abs, means.values()))  # and not NaN
         return 100 * means[name] / optimum if is_defined else None
 
-    def difference(self, name: str) -> Estimate:
-        """Return the evaluated model's mean regret less another one's, paired by instance."""
+    def gain(self, name: str) -> Estimate:
+        """Return the mean regret that the evaluated model avoids compared with another, paired."""
         *_, ours = self.regrets.values()
-        return Estimate.of(np.array(ours) - np.array(self.regrets[name]))
+        return Estimate.of(np.array(self.regrets[name]) - np.array(ours))
 
     @property
     def reference(self) -> str:
@@ -83,37 +87,35 @@ class Evaluation:
 
     def compared(self, name: str) -> str:
         """Return whether the evaluated model is "better" or "worse" than another, as a word."""
-        gap = self.difference(name)
-        if gap.n_instances < FEWEST:
+        gain = self.gain(name)
+        if gain.n_instances < FEWEST:
             return "too few instances"
-        if gap.mean == gap.standard_error == 0:
+        if gain.mean == gain.standard_error == 0:
             return "the same"
-        return "better" if gap.high < 0 else "worse" if gap.low > 0 else "no clear difference"
+        return "better" if gain.low > 0 else "worse" if gain.high < 0 else "no clear difference"
 
     @property
     def headline(self) -> str:
         """The mean regret of the reference and of the evaluated model, with the change."""
         before, after = self.means[self.reference], list(self.means.values())[-1]
-        change = _change(before, after, " ({})")
-        return f"{' → '.join(amounts(before, after))}{self._in_unit}{change}"
+        change = change_of(before, after, " ({})")
+        return f"{' → '.join(amounts(before, after))}{in_unit(self.unit)}{change}"
 
     @property
     def verdict(self) -> str:
         """A recommendation in one or two sentences."""
         if not self.optimum:
             return "No instance can be compared: a solver call failed on each of them."
-        n, other = len(self.optimum), _PHRASES.get(self.reference, self.reference)
-        compared = self.compared(self.reference)
-        before, after = self.means[self.reference], list(self.means.values())[-1]
-        gap = self.difference(self.reference)
-        first, last, low, high = amounts(before, after, -gap.high, -gap.low)
-        numbers = f"regret {first} -> {last}{self._in_unit} per instance"
-        if n < FEWEST:
-            return too_few(n, f"to judge: {numbers}", self.kind)
+        other, compared = self.reference, self.compared(self.reference)
+        means, gain = (self.means[other], list(self.means.values())[-1]), self.gain(other)
+        other, unit = _PHRASES.get(other, other), in_unit(self.unit)
+        before, after, low, high = amounts(*means, gain.low, gain.high)
+        numbers = f"regret {before} -> {after}{unit} per instance"
+        if gain.n_instances < FEWEST:
+            return too_few(gain.n_instances, f"to judge: {numbers}", self.kind)
         if compared == "the same":
-            return f"This model decides like {other}: regret {last}{self._in_unit} per instance."
-        change = _change(before, after, "{}, ")
-        numbers += f" ({change}95% interval of the gain {low} to {high})"
+            return f"This model decides like {other}: regret {after}{unit} per instance."
+        numbers += f" ({change_of(*means, '{}, ')}95% interval of the gain {low} to {high})"
         if compared == "better":
             return f"Use this model: compared with {other}, the best simpler way, {numbers}."
         if compared == "worse":
@@ -122,10 +124,6 @@ class Evaluation:
             f"No clear difference from {other}, the best simpler way: {numbers}. Use the simpler "
             f"way, or more {self.kind} instances to find out."
         )
-
-    @property
-    def _in_unit(self) -> str:
-        return f" {self.unit}" if self.unit else ""
 
     def __str__(self) -> str:
         if not self.optimum:
@@ -154,7 +152,7 @@ class Evaluation:
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
         rows, last = [], list(means)[-1]
         for name, mean in means.items():
-            gap = with_interval(self.difference(name)) if name != last and n >= FEWEST else ""
+            gap = str(-self.gain(name)) if name != last and n >= FEWEST else ""
             numbers = (
                 Cell.of_number(mean, f"{{:z,.{decimals}f}}"),
                 Cell.of_number(self.percent(name)),
@@ -214,14 +212,13 @@ class Comparison:
     def table(self) -> Table:
         """Return regret, gain and cost of every fit."""
         gains, first = self.gains(), next(iter(self.results))
-        means = [(fit.mean_baseline, fit.mean_selected) for fit in self.results.values()]
-        texts = iter(amounts(*(mean for pair in means for mean in pair)))
+        fits = self.results.values()
+        cells = number_cells(mean for f in fits for mean in (f.mean_baseline, f.mean_selected))
         rows = tuple(
             (
                 Cell(name),
-                Cell(next(texts), fit.mean_baseline),
-                Cell(next(texts), fit.mean_selected),
-                Cell(with_interval(gains[name]), gains[name].mean) if name in gains else Cell(""),
+                *islice(cells, 2),
+                Cell(str(gains[name]), gains[name].mean) if name in gains else Cell(""),
                 Cell.of_number(fit.n_calls, "{:,}"),
                 Cell.of_number(fit.seconds, "{:.1f}"),
             )
@@ -235,7 +232,7 @@ class Comparison:
         first, reference = next(iter(self.results.items()))
         sentences = []
         for name, gain in self.gains().items():
-            sentences.append(_conclusion(gain, first, name, reference.in_unit))
+            sentences.append(_conclusion(gain, first, name, in_unit(reference.unit)))
             if self.results[name].data != reference.data:
                 sentences.append(
                     f"{name} and {first} were validated on different instances, so the difference "
@@ -247,19 +244,7 @@ class Comparison:
         return "\n".join([self.table().text(), "", *self.sentences()])
 
 
-def _change(before: float, after: float, form: str) -> str:
-    """Return the relative change of a regret, such as -25%, in a form; nothing if undefined."""
-    share = after / before - 1 if before > 0 and after >= 0 else 0.0
-    return form.format(f"{share:+.0%}") if share else ""
-
-
-def with_interval(gain: Estimate) -> str:
-    """Return a mean with its 95% interval if there are instances enough."""
-    mean, low, high = amounts(gain.mean, gain.low, gain.high)
-    return mean if gain.n_instances < FEWEST else f"{mean} ({low} to {high})"
-
-
-def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
+def _conclusion(gain: Estimate, first: str, other: str, unit: str) -> str:
     """Return which of two fits decides better and by how much, or that it may be chance."""
     if gain.n_instances < FEWEST:
         return too_few(gain.n_instances, f"to tell {first} from {other}")
@@ -267,5 +252,5 @@ def _conclusion(gain: Estimate, first: str, other: str, in_unit: str) -> str:
         return f"No clear difference between {first} and {other}: what there is may be chance."
     better, worse = (other, first) if gain.mean > 0 else (first, other)
     mean, low, high = amounts(abs(gain.mean), *sorted((abs(gain.low), abs(gain.high))))
-    size = f"{mean}{in_unit} per instance (95% interval: {low} to {high})"
+    size = f"{mean}{unit} per instance (95% interval: {low} to {high})"
     return f"{better} decides better than {worse}, by {size}."

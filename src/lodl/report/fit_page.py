@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from lodl._json import write_text
 from lodl.report import plots
-from lodl.report._result import ChangedDecision, FitResult, amounts
-from lodl.report._tables import Evaluation, with_interval
+from lodl.report._result import ChangedDecision, FitResult, amounts, in_unit, number_cells
+from lodl.report._tables import Evaluation
 from lodl.report.page import Block, Cell, Headline, Section, Table, duration, render
 from lodl.report.plots import BASELINE_COLOUR, MAX_COORDINATES, SELECTED_COLOUR, WORSE_COLOUR
 from lodl.report.style import inline_svg, new_figure, style
@@ -92,9 +93,8 @@ def _svg(name: str, result: FitResult | Evaluation, label: str, height: float = 
 
 def _gain_section(shown: Evaluation) -> Section:
     *others, _ = shown.regrets
-    table, gaps = shown.table(), {name: shown.difference(name) for name in others}
-    avoided = [with_interval(replace(gap, mean=-gap.mean)) for gap in gaps.values()]
-    ends = [*zip(avoided, map(shown.compared, others), strict=True), ("", "")]
+    table = shown.table()
+    ends = [*((str(shown.gain(name)), shown.compared(name)) for name in others), ("", "")]
     rows = tuple((*row[:-1], *map(Cell, end)) for row, end in zip(table.rows, ends, strict=True))
     columns = (*table.columns[:-1], "this model avoids (95% interval)", "this model is")
     label = f"Regret that this model avoids: {shown.verdict}"
@@ -107,12 +107,12 @@ def _gain_section(shown: Evaluation) -> Section:
 def _changes_section(result: FitResult) -> Section:
     change = np.array(result.regret_baseline) - np.array(result.regret_selected)
     better, worse = int((change > 0).sum()), int((change < 0).sum())
-    same = len(change) - better - worse
+    same, unit = len(change) - better - worse, in_unit(result.unit)
     gained, lost = amounts(change[change > 0].sum(), -change[change < 0].sum())
     text = (
         f"Of {len(change):,} validation decisions, {better:,} {_are(better)} better than with a "
-        f"model trained on squared error, by {gained}{result.in_unit} in total; {worse:,} "
-        f"{_are(worse)} worse, by {lost}{result.in_unit}; and {same:,} {_are(same)} worth the same."
+        f"model trained on squared error, by {gained}{unit} in total; {worse:,} "
+        f"{_are(worse)} worse, by {lost}{unit}; and {same:,} {_are(same)} worth the same."
     )
     label = f"Regret avoided by instance: {better} better, {worse} worse, {same} the same"
     key = (("better", SELECTED_COLOUR), ("worse", WORSE_COLOUR))
@@ -128,20 +128,10 @@ def _changes_section(result: FitResult) -> Section:
 
 
 def _changes_table(caption: str, changes: Sequence[ChangedDecision]) -> Table:
-    values = [
-        (row.regret_baseline, row.regret_selected, row.regret_baseline - row.regret_selected)
-        for row in changes
-    ]
-    texts = iter(amounts(*(value for row in values for value in row)))  # all with the same decimals
-    rows = tuple(
-        (
-            Cell(row.instance),
-            Cell(row.decision_baseline),
-            Cell(row.decision_selected),
-            *(Cell(next(texts), value) for value in numbers),
-        )
-        for row, numbers in zip(changes, values, strict=True)
-    )
+    pairs = [(row.regret_baseline, row.regret_selected) for row in changes]
+    cells = number_cells(value for a, b in pairs for value in (a, b, a - b))
+    texts = ((row.instance, row.decision_baseline, row.decision_selected) for row in changes)
+    rows = tuple((*map(Cell, row), *islice(cells, 3)) for row in texts)
     decisions = ("squared error decides", "this model decides")
     columns = ("instance", *decisions, "regret before", "regret now", "avoided")
     return Table(caption, columns, rows, is_stacked=True)

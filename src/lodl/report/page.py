@@ -6,24 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lodl._arrays import require
+from lodl._arrays import require, shortened
+from lodl._progress import duration
 
 __all__ = ["Block", "Cell", "Headline", "Section", "Table", "duration", "render", "shortened"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-def shortened(text: str, longest: int = 32) -> str:
-    """Return a text of at most `longest` characters, the last an ellipsis if it was cut."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in seconds, minutes or hours: "3.2 s"."""
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,12 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
     names = [name for name in others if name in (reference, *set(others) - {MEAN_LABEL})]
     axes.axvline(0, color=MUTED, linewidth=0.9)
     for row, name in enumerate(names):
-        gap = evaluation.difference(name)
+        avoided = evaluation.gain(name)
         colour = {"better": SELECTED_COLOUR, "worse": WORSE_COLOUR}.get(evaluation.compared(name))
         marks: Any = {"color": colour or BASELINE_COLOUR, "solid_capstyle": "butt"}
-        if gap.n_instances >= FEWEST:
-            axes.plot([-gap.high, -gap.low], [row, row], linewidth=3, **marks)
-        axes.plot(-gap.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
+        if avoided.n_instances >= FEWEST:
+            axes.plot([avoided.low, avoided.high], [row, row], linewidth=3, **marks)
+        axes.plot(avoided.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
     _name_rows(axes, [f"over {name}" for name in names], margin=0.1)
     axes.set_xlabel(f"worse ◂ regret avoided{_unit(evaluation)} ▸ better", x=1, ha="right")
     return axes

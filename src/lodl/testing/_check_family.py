@@ -43,7 +43,7 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
     check_can_fit(family, check_count("dim", dim, minimum=2))
     rng = np.random.default_rng(0)
     answers = [_choice_of_the_best(dim, rng) for _ in range(_N_INSTANCES)]
-    fits = [dict(family.fit(one)) for one in answers]
+    fits = [dict(family.fit(instance)) for instance in answers]
     findings = list(_fit_findings(family, answers, fits[0], dim))
     if not findings:
         shapes = family.parameter_shapes(dim).items()
@@ -52,9 +52,9 @@ def check_family(family: Family, *, dim: int = 5, zero_at_label: bool = True) ->
         both = {"random": random, "fitted": stack_parameters(family, fits)}
         d = rng.standard_normal((_N_INSTANCES, _N_ERRORS, dim))
         for kind, phi in both.items():
-            found = _formula_findings(family, phi, d, zero_at_label, rng)
-            findings += (f"{kind} parameters: {finding}" for finding in found)
-        findings += _file_findings(family, np.stack([one.y for one in answers]), both["fitted"])
+            broken = _formula_findings(family, phi, d, zero_at_label, rng)
+            findings += (f"{kind} parameters: {finding}" for finding in broken)
+        findings += _file_findings(family, np.stack([a.y for a in answers]), both["fitted"])
     if findings:
         raise FamilyError("\n- ".join([f"{family} breaks the contract:", *findings]))
 
@@ -74,7 +74,7 @@ def _fit_findings(
     if len(many) != len(answers):
         yield f"`fit_many` returns {len(many)} results for {len(answers)} instances."
     fallback = family.fallback(cost=1.0, scale=np.ones(dim))
-    for method, phi in [("fit", fit), ("fallback", fallback), *(("fit_many", one) for one in many)]:
+    for method, phi in [("fit", fit), ("fallback", fallback), *(("fit_many", phi) for phi in many)]:
         shapes = {name: np.shape(value) for name, value in phi.items()}
         expected = shapes_like(family, shapes, dim)
         if shapes != expected:

@@ -15,6 +15,7 @@ from lodl.training import Learner, Predictor, load_predictor
 _N, _N_STOPPING = 60, 20  # instances that train, and that stop
 _OVER, _UNDER = 10.0, 0.1  # costs of predicting too much and too little
 _ROUNDING = 1e-6  # share of the labels' deviation: sums in another order
+_FAR = 0.02  # share of the labels' deviation: beyond sums in single precision
 
 
 def check_learner(
@@ -58,7 +59,6 @@ class _Check:
         y = (self.x @ weights).reshape(n, n_items)
         self.y = 30 + 5 * (y + 0.5 * rng.normal(size=y.shape))
         self.masks = np.stack([np.arange(n) < _N, np.arange(n) >= _N_STOPPING])
-        self.rounding = _ROUNDING * self.y.std()
 
     def directed(self, y: Array) -> LearnedLoss:
         """Return a loss that punishes too much where the first feature is high, else too little."""
@@ -77,13 +77,10 @@ class _Check:
             )
         return models
 
-    def differs(self, model: Any, y_hat: Array) -> bool:
-        return bool(np.abs(model.predict(self.x) - y_hat).max() > self.rounding)
-
-    def is_far(self, first: Any, second: Any) -> bool:
-        """Whether predictions differ by more than sums in another order in single precision."""
-        gap = np.abs(first.predict(self.x) - second.predict(self.x)).max()
-        return bool(gap > 0.02 * self.y.std())
+    def differ(self, first: Any, second: Any, by: float = _ROUNDING) -> bool:
+        """Whether two models, or their predictions, differ by a share of the deviation."""
+        p, q = (m.predict(self.x) if hasattr(m, "predict") else m for m in (first, second))
+        return bool(np.abs(p - q).max() > by * self.y.std())
 
     def findings(self, loading: dict[str, Any]) -> Iterator[str]:
         before = self.x.copy(), self.y.copy(), self.masks.copy()
@@ -94,7 +91,7 @@ class _Check:
             return
         if not all(map(np.array_equal, before, (self.x, self.y, self.masks))):
             yield "`train` or `predict` changed its arguments."
-        if np.abs(baseline.predict(self.x[:5]) - p[:5]).max() > self.rounding:
+        if self.differ(baseline.predict(self.x[:5]), p[:5]):
             yield "The prediction for an instance depends on the other instances."
         if np.mean((p[_N:] - self.y[_N:]) ** 2) >= np.var(self.y[_N:]):
             yield "Trained on squared error, it predicts new labels no better than their mean."
@@ -105,22 +102,22 @@ class _Check:
     def loss_findings(self, baseline: Array) -> Iterator[str]:
         loss = self.directed(self.y)
         model, other = self.train(loss, self.masks)
-        y_hat, y_hat_of_all = (one.predict(self.x) for one in (model, *self.train(loss)))
+        y_hat, y_hat_of_all = (m.predict(self.x) for m in (model, *self.train(loss)))
         sign = np.where(loss.phi["w_plus"] == _OVER, -1.0, 1.0)
         for moved, way in ((y_hat, "with"), (y_hat_of_all, "without")):
             shift = sign * (moved - baseline)
-            if not min(shift[sign > 0].mean(), shift[sign < 0].mean()) > 0.02 * self.y.std():
+            if not min(shift[sign > 0].mean(), shift[sign < 0].mean()) > _FAR * self.y.std():
                 yield (
                     "A loss that punishes too much for some instances and too little for others "
                     f"does not move their predictions that way, {way} masks: is the loss used?"
                 )
-        if self.differs(self.train(loss, self.masks)[0], y_hat):
+        if self.differ(self.train(loss, self.masks)[0], model):
             yield "Training twice with the same arguments gives different models: fix its seed."
         prepared = self.learner.prepare(self.x, self.y, self.masks)
         self.train(squared_error_loss(self.y), self.masks, prepared=prepared)
-        if self.differs(self.train(loss, self.masks, prepared=prepared)[0], y_hat):
+        if self.differ(self.train(loss, self.masks, prepared=prepared)[0], model):
             yield "With what `prepare` returned, `train` gives another model."
-        if self.is_far(self.train(loss, self.masks[1:])[0], other):
+        if self.differ(self.train(loss, self.masks[1:])[0], other, _FAR):
             yield "A model depends on the other masks."
 
     def step_findings(self, baseline: Any) -> Iterator[str]:
@@ -135,7 +132,7 @@ class _Check:
         (first,), (second,) = (self.train(a, self.masks[:1], n_steps=n_steps + 1) for a in losses)
         if first.n_steps != n_steps + 1:
             yield f"Trained for {n_steps + 1} steps, a predictor has `n_steps` = {first.n_steps}."
-        if self.is_far(first, second):
+        if self.differ(first, second, _FAR):
             yield "Labels outside its mask change a model that nothing stops."
 
     def saving_findings(self, loading: dict[str, Any]) -> Iterator[str]:
@@ -144,10 +141,10 @@ class _Check:
             yield f"`train` must return instances of `lodl.training.Predictor`, got {model!r}."
             return
         together, apart = (
-            np.mean([one.predict(self.x) for one in models], axis=0)
+            np.mean([m.predict(self.x) for m in models], axis=0)
             for models in (type(model).mean([model, other]), [model, other])
         )
-        if np.abs(together - apart).max() > self.rounding:
+        if self.differ(together, apart):
             yield "`mean` of two models predicts otherwise than their mean."
         if type(model).save is Predictor.save:
             return
@@ -160,5 +157,5 @@ class _Check:
             except ModelFolderError as error:
                 yield f"A model cannot be saved or loaded: {error}"
                 return
-            if loaded.n_steps != model.n_steps or self.differs(loaded, model.predict(self.x)):
+            if loaded.n_steps != model.n_steps or self.differ(loaded, model):
                 yield "A saved model is another model when it is loaded."

@@ -1,4 +1,4 @@
-"""Learner and Predictor, the contract of every model; `learner_for` and `load_predictor`."""
+"""Learner and Predictor, the contract of every model; when a model stops; how both are found."""
 
 import importlib
 import json
@@ -10,6 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from lodl._arrays import check_count
 from lodl._json import plain
 from lodl._typing import Array, Masks
@@ -20,6 +23,7 @@ _FILE = "predictor.json"
 _VERSION = 3
 _KINDS: "dict[str, type[Predictor]]" = {}
 _MODULES = {  # kinds of predictors, and the modules that register them
+    "corrected": "lodl.training.corrected",
     "linear": "lodl.training.linear",
     "torch": "lodl.training.torch",
     "sklearn": "lodl.training.sklearn",
@@ -127,6 +131,10 @@ class Learner(ABC):
         """Return what losses share, for every `train` with the same features, labels and masks."""
         return None
 
+    def train_plainly(self, x: Any, y: Array) -> Predictor | None:
+        """Return the estimator as its user would fit it, if `train` stops it early."""
+        return None
+
     @abstractmethod
     def train(
         self,
@@ -148,6 +156,36 @@ class Learner(ABC):
             n_steps: How many steps to train, such as the `n_steps` of a model that was stopped.
                 Nothing stops the models then. Defaults to the learner's choice.
         """
+
+
+class EarlyStopping:
+    """The best step of each model, and the models that go on.
+
+    A model stops more than `patience` steps after its best score. If `patience` is None, no model
+    stops, and its last step counts as the best. Scores that are NaN are never better.
+    """
+
+    def __init__(self, patience: int | None, n_models: int) -> None:
+        self.patience = patience
+        self.running = np.arange(n_models)  # models that go on, as numbers from 0
+        self.is_better = np.zeros(n_models, dtype=np.bool_)  # of those that ran at the last update
+        self.best_scores = np.full(n_models, np.inf)
+        self.best_steps = np.zeros(n_models, dtype=np.int64)
+        self.last_steps = np.zeros(n_models, dtype=np.int64)  # last step at which a model ran
+
+    def update(self, scores: Array, step: int) -> npt.NDArray[np.bool_]:
+        """Take the scores of the running models. Returns which of them go on, as booleans."""
+        running = self.running
+        self.last_steps[running] = step
+        self.is_better = (scores < self.best_scores[running]) | (self.patience is None)
+        improved = running[self.is_better]
+        self.best_scores[improved] = scores[self.is_better]
+        self.best_steps[improved] = step
+        if self.patience is None:
+            return self.is_better
+        going_on: npt.NDArray[np.bool_] = step - self.best_steps[running] <= self.patience
+        self.running = running[going_on]
+        return going_on
 
 
 def learner_for(estimator: Any, *, seed: int = 0) -> Learner:

@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeRegressor
 import lodl
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 from lodl.training import load_predictor
+from lodl.training.corrected import CorrectedPredictor
 from lodl.training.linear import LinearLearner
 from lodl.training.sklearn import SklearnLearner, SklearnPredictor
 from lodl.training.sklearn._linear_form import LinearForm
@@ -106,11 +107,11 @@ def test_no_step_changes_nothing(name):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_not_linear_is_fitted_to_changed_targets(name):
+def test_what_is_not_linear_is_corrected(name):
     x, y = data()
     learner = SklearnLearner(OTHERS[name])
     assert LinearForm.of(learner.train(x, squared_error_loss(y))[0].models, x) is None
-    assert not learner.train(x, directed(y))[0].is_linear
+    assert isinstance(learner.train(x, directed(y))[0], CorrectedPredictor)
 
 
 def test_least_squares_agrees_with_our_own_linear_model():

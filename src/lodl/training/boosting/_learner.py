@@ -81,6 +81,18 @@ class BoostingLearner(Learner):
         given: int | None = self.estimator.get_params().get("early_stopping_rounds")
         return given or round(min(max(3 / self.learning_rate, 10), 50))
 
+    def train_plainly(self, x: Any, y: Array) -> BoostedPredictor:
+        from lodl.training.sklearn import SklearnLearner  # which boosting alone does not need
+
+        (fitted,) = SklearnLearner(self.estimator).train(x, squared_error_loss(y))
+        rows, models = as_rows(x), fitted.models
+        parts = [self.predictor.trees_of(model, rows) for model in models]
+        if len(parts) > 1:
+            parts = [replace(trees, output=i) for i, trees in enumerate(parts)]
+        centre = np.zeros(y[0].size // (count_items(x, y) or 1))
+        n_steps = max(trees.n_rounds for trees in parts)
+        return self.predictor(centre, tuple(parts), tuple(y.shape[1:]), x.shape[-1], n_steps)
+
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "_Prepared":
         return _Prepared(self, check_features(x, len(y)), y, check_masks(masks, len(y)))
 

@@ -26,9 +26,8 @@ from lodl._arrays import check_count
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
-from lodl.training._early_stopping import EarlyStopping
 from lodl.training._features import as_rows, check_features
-from lodl.training._learner import Predictor
+from lodl.training._learner import EarlyStopping, Predictor
 
 _N_FOR_THREADS = 100_000  # numbers to predict
 _CAUTION = 10.0  # divides the steps on losses made of decisions
@@ -124,6 +123,7 @@ class Trees:
     n_rounds: int  # rounds of boosting that count
     options: dict[str, Any] = field(default_factory=dict)  # for reading features, as JSON
     categories: dict[str, list[Any]] = field(default_factory=dict)  # of each categorical column
+    output: int | None = None  # the only output that they predict
 
 
 class Watched(NamedTuple):
@@ -178,14 +178,19 @@ class Boosting(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BoostedPredictor(Predictor):
-    """A constant plus the trees of one or two fits. Each framework has a subclass."""
+    """A constant plus the trees of several fits. Each framework has a subclass."""
 
     suffix: ClassVar[str]  # of a file with trees
     centre: Array  # the constant of each output
-    parts: tuple[Trees, ...]  # of the baseline, then of the learned loss
+    parts: tuple[Trees, ...]  # of the baseline and the learned loss, or of a user's own fits
     label_shape: tuple[int, ...]
     n_features: int
     n_steps: int  # rounds of boosting on the loss
+
+    @staticmethod
+    @abstractmethod
+    def trees_of(model: Any, x: Any) -> Trees:
+        """Return the trees of a fitted regressor, which have its constant."""
 
     @staticmethod
     @abstractmethod
@@ -210,11 +215,12 @@ class BoostedPredictor(Predictor):
         """Return predictions of shape (rows, outputs)."""
         total = np.tile(self.centre, (len(rows), 1))
         for trees in self.parts:
-            total += self.added(trees, rows).reshape(total.shape)
+            outputs = slice(None) if trees.output is None else [trees.output]
+            total[:, outputs] += self.added(trees, rows).reshape(len(rows), -1)
         return total
 
     def save(self, folder: str | PathLike[str]) -> None:
-        names = ("n_rounds", "options", "categories")
+        names = ("n_rounds", "options", "categories", "output")
         parts = [{name: getattr(trees, name) for name in names} for trees in self.parts]
         path = self.write(folder, centre=self.centre.tolist(), parts=parts)
         for i, trees in enumerate(self.parts):
@@ -223,15 +229,18 @@ class BoostedPredictor(Predictor):
     @classmethod
     def load(cls, folder: Path, **_: Any) -> Self:
         content = cls.read(folder)
+        centre, label_shape = np.array(content["centre"], dtype=np.float64), content["label_shape"]
         parts = []
         for i, part in enumerate(content["parts"]):
             n_rounds = check_count("n_rounds", part["n_rounds"], minimum=0)
             if not all(isinstance(names, list) for names in part["categories"].values()):
                 raise ValueError("`categories` must be lists")
-            trees = Trees(None, n_rounds, part["options"], part["categories"])
+            output = part["output"]
+            if output is not None and check_count("output", output, minimum=0) >= centre.size:
+                raise ValueError(f"`output` must be below {centre.size}")
+            trees = Trees(None, n_rounds, part["options"], part["categories"], output)
             booster = cls.read_trees(folder / f"trees_{i}", trees, content)
             parts.append(replace(trees, booster=booster))
-        centre, label_shape = np.array(content["centre"], dtype=np.float64), content["label_shape"]
         fits = centre.ndim == 1 and centre.size and math.prod(label_shape) % centre.size == 0
         if not fits or not np.isfinite(centre).all():
             raise ValueError(f"`centre` does not fit labels of shape {label_shape}")

@@ -103,6 +103,10 @@ class CatBoostPredictor(BoostedPredictor):
     kind: ClassVar[str] = "catboost"
 
     @staticmethod
+    def trees_of(model: Any, x: Any) -> Trees:  # noqa: ARG004
+        return Trees([model], model.tree_count_, {"n_blocks": 1})
+
+    @staticmethod
     def added(trees: Trees, x: Any) -> Array:
         table = _table(x)
         return np.asarray(sum(block.predict(table) for block in trees.booster), dtype=np.float64)

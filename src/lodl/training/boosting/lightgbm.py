@@ -83,6 +83,11 @@ class LightGBMPredictor(BoostedPredictor):
     suffix: ClassVar[str] = ".txt"
 
     @staticmethod
+    def trees_of(model: Any, x: Any) -> Trees:
+        booster = model.booster_
+        return Trees(booster, booster.current_iteration(), categories=categories_of(as_pandas(x)))
+
+    @staticmethod
     def added(trees: Trees, x: Any) -> Array:
         # By default, predicting sets the threads of the process to all cores, and a booster that
         # grows further waits for them in every split.
@@ -98,7 +103,7 @@ class LightGBMPredictor(BoostedPredictor):
             text = checked_text(
                 file.read_text(encoding="utf-8"),
                 n_features=content["n_features"],
-                n_outputs=len(content["centre"]),
+                n_outputs=len(content["centre"]) if trees.output is None else 1,
                 categories=trees.categories,
             )
             return lightgbm.Booster(model_str=text)

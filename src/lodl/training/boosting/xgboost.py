@@ -37,12 +37,7 @@ class XGBoostBoosting(Boosting):
 
     def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
         n_threads = 0 if objective.is_large else 1
-        self.options = {
-            "missing": None if math.isnan(estimator.missing) else estimator.missing,
-            "enable_categorical": estimator.enable_categorical,
-            "feature_types": estimator.feature_types,
-            "nthread": estimator.n_jobs or n_threads,
-        }
+        self.options = _options(estimator, n_threads)
         given = estimator.get_xgb_params().items()
         parameters = {
             "random_state": seed,
@@ -87,6 +82,12 @@ class XGBoostPredictor(BoostedPredictor):
     suffix: ClassVar[str] = ".json"
 
     @staticmethod
+    def trees_of(model: Any, x: Any) -> Trees:
+        booster = model.get_booster()
+        n_rounds, categories = booster.num_boosted_rounds(), categories_of(as_pandas(x))
+        return Trees(booster, n_rounds, _options(model, 0), categories)
+
+    @staticmethod
     def added(trees: Trees, x: Any) -> Array:
         data = _matrix(with_categories(x, trees.categories), **trees.options)
         return _margin(trees.booster, data, (0, trees.n_rounds))
@@ -126,6 +127,15 @@ class XGBoostLearner(BoostingLearner):
     @property
     def max_steps(self) -> int:
         return int(self.estimator.get_num_boosting_rounds())
+
+
+def _options(estimator: Any, n_threads: int) -> dict[str, Any]:
+    return {
+        "missing": None if math.isnan(estimator.missing) else estimator.missing,
+        "enable_categorical": estimator.enable_categorical,
+        "feature_types": estimator.feature_types,
+        "nthread": estimator.n_jobs or n_threads,
+    }
 
 
 def _matrix(x: Any, *, nthread: int, **options: Any) -> Any:

@@ -1,37 +1,30 @@
-"""SklearnLearner: trains linear regressors on the loss itself and refits others to new targets."""
+"""SklearnLearner: trains linear regressors on the loss itself, and corrections of others."""
 
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from lodl._arrays import require, take_rows
-from lodl._typing import Array, Index, Masks
+from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
-from lodl.training._early_stopping import EarlyStopping
-from lodl.training._features import as_rows, check_features, check_masks, count_items, inner_folds
+from lodl.training._features import as_rows, check_features, check_masks, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled
+from lodl.training.corrected import Corrected, Residuals
 from lodl.training.linear import N_STEPS
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
-from lodl.training.sklearn._targets import shifted_targets, weighted_targets
 
 _FILE = "model.skops"
-_N_ROUNDS = 2  # if nothing stops the model: between 1 and 4, which did well
-_MAX_ROUNDS = 4
-_N_FOLDS = 3  # for out-of-fold predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +35,7 @@ class SklearnPredictor(Predictor):
     models: list[Any]  # one for all values of a label, or one for each
     label_shape: tuple[int, ...]
     n_features: int
-    n_steps: int  # on the loss, or rounds of changed targets
+    n_steps: int  # on the loss
     is_linear: bool = False  # and trained on the loss itself
 
     @classmethod
@@ -102,9 +95,7 @@ class SklearnLearner(Learner):
     - A model that is linear in its (transformed) features (`Ridge`, `Lasso`, `HuberRegressor`,
       alone, in a pipeline, or as the best model of a search) is trained further on the loss itself.
       Its `coef_` and `intercept_` change; zeros stay 0, so a lasso keeps its features.
-    - Any other model is fitted again to targets that follow from its predictions: shifted labels,
-      or weighted targets if the loss was fitted to regrets and the estimator takes
-      `sample_weight`. There are at most 4 rounds of 4 fits.
+    - Any other model stays as it is, and a linear correction is trained on the loss: `Corrected`.
 
     Example:
         >>> from sklearn.linear_model import Ridge
@@ -117,8 +108,8 @@ class SklearnLearner(Learner):
 
     takes_frames = True
 
-    #: The regressor or pipeline. It is cloned, never changed. With weights, or if it takes a single
-    #: output, it is fitted once per value of the label.
+    #: The regressor or pipeline. It is cloned, never changed. If it takes a single output, it is
+    #: fitted once per value of the label.
     estimator: Any
     seed: int = 0  #: Random seed of the folds. The estimator has its own `random_state`.
 
@@ -130,7 +121,8 @@ class SklearnLearner(Learner):
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Fold]":
         x = check_features(x, len(y))
-        return [_Fold(self, x, y, mask) for mask in check_masks(masks, len(y))]
+        learner, fit = Corrected(self.estimator, seed=self.seed), partial(_fit, self.estimator)
+        return [_Fold(learner, x, y, mask, fit) for mask in check_masks(masks, len(y))]
 
     def train(
         self,
@@ -140,15 +132,15 @@ class SklearnLearner(Learner):
         *,
         prepared: "list[_Fold] | None" = None,
         n_steps: int | None = None,
-    ) -> list[SklearnPredictor]:
+    ) -> list[Any]:  # of `SklearnPredictor`, or of `CorrectedPredictor`
         folds = prepared or self.prepare(x, loss.y, masks)
         if is_squared_error(loss):
-            return [fold.baseline for fold in folds]
+            return [fold.base for fold in folds]
         x, masks = check_features(x, loss.n_instances), check_masks(masks, loss.n_instances)
         stops = n_steps is None and not masks.all()
         forms = [form for fold in folds if (form := fold.form) is not None]
         if len(forms) < len(folds):
-            return [fold.refitted(x, loss, n_steps, stops=stops) for fold in folds]
+            return [fold.corrected(loss, n_steps) for fold in folds]
         if is_pulled(loss.family) and n_steps != 0:
             trained = pull(forms, x, loss, masks)
         else:
@@ -161,102 +153,24 @@ class SklearnLearner(Learner):
         ]
 
 
-class _Fold:
-    """The instances of one mask, and fits on them that all losses share, made on first use."""
-
-    def __init__(self, learner: SklearnLearner, x: Any, y: Array, mask: Masks) -> None:
-        self.estimator, self.seed = learner.estimator, learner.seed
-        self.index = np.flatnonzero(mask)
-        self.x, self.y = take_rows(x, self.index), y[self.index]
-        self.first: Array | None = None  # out-of-fold predictions of the baseline
-
-    @cached_property
-    def baseline(self) -> SklearnPredictor:
-        """The estimator fitted to the labels."""
-        return _fit(self.estimator, self.x, self.y)
+class _Fold(Residuals):
+    """The instances of one mask, and the estimator fitted on them."""
 
     @cached_property
     def form(self) -> LinearForm | None:
-        """The baseline as a linear model, if it is linear."""
-        return LinearForm.of(self.baseline.models, self.x)
-
-    def refitted(
-        self, x: Any, loss: LearnedLoss, n_steps: int | None, *, stops: bool
-    ) -> SklearnPredictor:
-        """Refit to changed targets, as long as the loss of the other instances falls."""
-        uses_weights = not loss.family.uses_slopes and _weight_argument(self.estimator) is not None
-        targets_of = weighted_targets if uses_weights else shifted_targets
-        rounds = targets_of(loss, self.index, self.out_of_fold)
-        if not stops:
-            last = _N_ROUNDS if n_steps is None else n_steps
-            return self._refit(*next(islice(rounds, last, None)), last)
-        rest = np.setdiff1d(np.arange(loss.n_instances), self.index)
-        x_rest, stopping = take_rows(x, rest), EarlyStopping(0, 1)
-        best, _ = self.baseline, next(rounds)
-        for k in range(_MAX_ROUNDS + 1):
-            model = best if k == 0 else self._refit(*next(rounds), k)
-            score = loss.value(model.predict(x_rest), rest).mean()
-            if not stopping.update(np.array([score]), k).all():
-                break
-            best = model
-        return best
-
-    def out_of_fold(self, targets: Array, weights: Array | None) -> Array:
-        """Return predictions by models that were fitted without the instance."""
-        is_first = weights is None and np.array_equal(targets, self.y)
-        if is_first and self.first is not None:
-            return self.first
-        p = np.empty(targets.shape)
-        for rest, part in inner_folds(len(p), _N_FOLDS, self.seed):
-            given = None if weights is None else weights[rest]
-            model = self._refit(targets[rest], given, 0, rest)
-            p[part] = model.predict(take_rows(self.x, part))
-        self.first = p if is_first else self.first
-        return p
-
-    def _refit(
-        self, targets: Array, weights: Array | None, n_steps: int, index: Index | None = None
-    ) -> SklearnPredictor:
-        """Fit to changed targets, clipped to the range of the labels if they are refused: logs."""
-        x, y = (self.x, self.y) if index is None else (take_rows(self.x, index), self.y[index])
-        try:
-            with np.errstate(invalid="ignore", divide="ignore"):  # logarithms of numbers below 0
-                return _fit(self.estimator, x, targets, weights, n_steps)
-        except ValueError:
-            within = np.clip(targets, y.min(axis=0), y.max(axis=0))
-            if np.array_equal(within, targets):
-                raise
-            return _fit(self.estimator, x, within, weights, n_steps)
+        """The estimator as a linear model, if it is linear."""
+        models = self.base.models  # type: ignore[attr-defined]
+        return LinearForm.of(models, take_rows(self.x, np.flatnonzero(self.mask)))
 
 
-def _fit(
-    estimator: Any, x: Any, targets: Array, weights: Array | None = None, n_steps: int = 0
-) -> SklearnPredictor:
-    """Fit an estimator to targets of any shape."""
-    n_rows = len(targets) * (count_items(x, targets) or 1)
-    rows, outputs = as_rows(x), targets.reshape(n_rows, -1)
+def _fit(estimator: Any, x: Any, y: Array) -> SklearnPredictor:
+    """Fit an estimator to labels of any shape, once per value if it takes a single one."""
+    n_rows = len(y) * (count_items(x, y) or 1)
+    rows, outputs = as_rows(x), y.reshape(n_rows, -1)
     takes = get_tags(estimator).target_tags
-    has_many = outputs.shape[1] > 1 or not takes.single_output
-    if weights is None and takes.multi_output and has_many:
-        models = [clone(estimator).fit(rows, outputs)]
+    if takes.multi_output and (outputs.shape[1] > 1 or not takes.single_output):
+        columns = [outputs]
     else:
-        given: list[dict[str, Array]] = [{} for _ in outputs.T]
-        name = _weight_argument(estimator)
-        if weights is not None and name is not None:
-            given = [{name: column} for column in weights.reshape(n_rows, -1).T]
-        columns = outputs.T if takes.single_output else outputs.T[:, :, np.newaxis]
-        models = [
-            clone(estimator).fit(rows, column, **arguments)
-            for column, arguments in zip(columns, given, strict=True)
-        ]
-    return SklearnPredictor(models, tuple(targets.shape[1:]), x.shape[-1], n_steps)
-
-
-def _weight_argument(estimator: Any) -> str | None:
-    """Return the argument of `fit` that takes sample weights, or None if there is none."""
-    if not isinstance(estimator, Pipeline):
-        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-    last, regressor = estimator.steps[-1]
-    is_plain = not get_config()["enable_metadata_routing"]
-    takes_it = is_plain and has_fit_parameter(regressor, "sample_weight")
-    return f"{last}__sample_weight" if takes_it else None
+        columns = list(outputs.T if takes.single_output else outputs.T[:, :, np.newaxis])
+    models = [clone(estimator).fit(rows, column) for column in columns]
+    return SklearnPredictor(models, tuple(y.shape[1:]), x.shape[-1], 0)

@@ -25,8 +25,9 @@ from lodl.training.torch._criterion import LearnedLossModule
 from lodl.training.torch._loop import Criterion, TrainingSettings, as_tensor, train_masked
 
 _FILE = "model.safetensors"
-_SETTINGS = TrainingSettings(learning_rate=2e-3, n_steps=1000, patience=100)
-_N_FOR_BATCHES = 2000  # rows, of instances or of their items
+_SETTINGS = TrainingSettings(learning_rate=5e-3, n_steps=400, patience=40)
+_FROM_BASELINE = replace(_SETTINGS, learning_rate=2e-3, patience=30)
+_N_FOR_BATCHES = 800  # rows, of instances or of their items
 _BATCH_ROWS, _MIN_BATCH, _MAX_BATCH = 2000, 32, 256  # rows of a batch, and limits in instances
 _N_FOLDS = 5  # one of which stops the baseline if nothing else does
 
@@ -130,8 +131,8 @@ class TorchLearner(Learner):
     module: nn.Module
     #: Number of initial states: the module's own, then new ones by its layers' `reset_parameters`.
     n_initialisations: int = 2
-    #: How fast and how long to train. Defaults to at most 1000 steps, in batches if there are at
-    #: least 2000 instances or items of all instances.
+    #: How fast and how long to train. Defaults to at most 400 steps, in batches if there are at
+    #: least 800 instances or items of all instances.
     settings: TrainingSettings | None = None
     #: Whether outputs are scaled. Turn it off if the range of the last layer, such as a ReLU or a
     #: tanh, is meant for the labels themselves.
@@ -216,7 +217,8 @@ class _Prepared:
         """Return a model per mask, trained from its start for `n_steps`, or until it stops."""
         settings, n_items = self.learner.settings, self.n_items or 1
         if settings is None:
-            settings = replace(_SETTINGS, seed=self.learner.seed)
+            settings = _FROM_BASELINE if loss.family.uses_slopes else _SETTINGS
+            settings = replace(settings, seed=self.learner.seed)
             if len(self.y) * n_items >= _N_FOR_BATCHES:
                 batch_size = min(max(_BATCH_ROWS // n_items, _MIN_BATCH), _MAX_BATCH)
                 settings = replace(settings, batch_size=batch_size, validate_every=10)

@@ -14,7 +14,7 @@ from torch.func import functional_call, stack_module_state
 from lodl._arrays import check_count
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
-from lodl.training._early_stopping import EarlyStopping
+from lodl.training._learner import EarlyStopping
 
 _ROWS_AT_ONCE = 4000  # rows of all models together: more do not fit a processor's cache
 
@@ -196,7 +196,10 @@ def run(
     `is_in` says which instances each model learns from, (models, n), by default all of them. With
     it, `score` is given the losses of the step.
     """
-    optimiser = torch.optim.Adam(stack.parameters.values(), lr=settings.learning_rate)
+    is_fused = features.device.type in ("cpu", "cuda")  # one call for all parameters
+    optimiser = torch.optim.Adam(
+        stack.parameters.values(), lr=settings.learning_rate, fused=is_fused
+    )
     batches = _batches(len(features), settings.batch_size, settings.seed)
     stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 

@@ -1,0 +1,103 @@
+"""Costs of a `fit`: calls, seconds and memory, for the table of docs/explanation/costs.md.
+
+    OMP_NUM_THREADS=1 python speed/costs.py                      # all rows that can be run
+    OMP_NUM_THREADS=1 python speed/costs.py linear-100,1000      # some
+
+Paths on a 5x5 grid (labels of 40 numbers, five features, data seed 1001), one core. Every `fit`
+runs in a new process, with the vectorised solver of the domain, which takes about 1 µs a
+call. The columns for slower solvers are computed: the same seconds plus all calls one after another
+at 1 ms or 1 s each. Rows that were not run have the calls per instance of the last row that was,
+and seconds and memory beyond those of a fit of 100 that grow with the number of instances.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from typing import Any, NamedTuple
+
+from lodl import DecisionFocusedRegressor
+from lodl.domains import shortest_path
+from lodl.report.page import duration
+
+SEED = 1001
+SIZES = 100, 1000, 10_000, 100_000
+RUN = {"linear": 100_000, "LightGBM": 1000, "network": 1000}  # the largest that is run
+
+
+class Cost(NamedTuple):
+    """What a fit of `n` instances takes."""
+
+    n: float
+    calls: float
+    seconds: float
+    megabytes: float
+
+
+def estimator_of(kind: str) -> Any:
+    if kind == "linear":
+        return None
+    if kind == "network":
+        from lodl.training.torch import mlp
+
+        return mlp(5, (40,), hidden=(64, 64))
+    from lightgbm import LGBMRegressor
+
+    return LGBMRegressor(verbosity=-1, n_jobs=1)
+
+
+def measured(kind: str, n: int) -> Cost:
+    """Return the cost of a fit, which nothing in this process has warmed up but its imports."""
+    DecisionFocusedRegressor(shortest_path(1, sizes=(50, 1, 1)).problem, max_seconds=0)
+    domain, estimator = shortest_path(SEED, sizes=(n, 1, 1)), estimator_of(kind)
+    train, started = domain.splits.train, time.process_time()
+    model = DecisionFocusedRegressor(domain.problem, estimator).fit(train.x, train.y)
+    seconds = time.process_time() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Cost(n, model.result_.n_calls, seconds, peak)
+
+
+def in_a_process(kind: str, n: int) -> Cost:
+    command = [sys.executable, __file__, "--one", kind, str(n)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Cost(*map(float, output.split()))
+
+
+def computed(n: int, first: Cost, last: Cost) -> Cost:
+    """Return the cost of more instances than the last row that was run."""
+    growth = (n - first.n) / (last.n - first.n)
+    seconds, megabytes = (
+        small + growth * (large - small) for small, large in zip(first[2:], last[2:], strict=True)
+    )
+    return Cost(n, last.calls * n / last.n, seconds, megabytes)
+
+
+def line(kind: str, cost: Cost) -> str:
+    times = [duration(cost.seconds + each * cost.calls) for each in (0, 1e-3, 1.0)]
+    cells = kind, f"{int(cost.n):,}", f"{int(cost.calls):,}", *times, f"{cost.megabytes:,.0f} MB"
+    return f"| {' | '.join(cells)} |"
+
+
+def main(names: list[str]) -> None:
+    """Print the rows of some learners and sizes, or of all."""
+    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(RUN, SIZES)
+    if names:
+        pairs = (name.split("-") for name in names)
+        wanted = {kind: tuple(map(int, sizes.split(","))) for kind, sizes in pairs}
+    print("| model | instances | calls | solver of 1 µs | of 1 ms | of 1 s | memory |")
+    print(f"|{'---|' * 7}")
+    for kind, sizes in wanted.items():
+        runs: list[Cost] = []
+        for n in sizes:
+            if n <= RUN[kind]:
+                runs.append(in_a_process(kind, n))
+                print(line(kind, runs[-1]), flush=True)
+            else:
+                print(line(f"{kind}, computed", computed(n, runs[0], runs[-1])), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        print(*measured(sys.argv[2], int(sys.argv[3])))
+    else:
+        main(sys.argv[1:])
