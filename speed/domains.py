@@ -27,7 +27,7 @@ FEW = 8
 SECONDS = 1.0  # that a batch may take
 
 DOMAINS: dict[str, Callable[..., Domain]] = {
-    "Linear Model, 50 items": domains.linear_model,
+    "Linear Model, 50 items": more.linear_model,
     "Web Advertising, 5 x 10": more.web_advertising,
     "Portfolio, 50 stocks": more.portfolio,
     "shortest path, 5 x 5": domains.shortest_path,

@@ -17,10 +17,9 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from lodl import domains
 from lodl._typing import Array, InstanceContext
 from lodl.problems import Problem
-from lodl_benchmarks.domains import Portfolio, portfolio, web_advertising
+from lodl_benchmarks.domains import Portfolio, linear_model, portfolio, web_advertising
 
 N_PREDICTIONS = 5_000
 N_RUNS = 7
@@ -45,7 +44,7 @@ def top_1_of_50() -> Comparison:
         return [np.argsort(y_hat)[-1:] for y_hat in y_hats]
 
     y_hats = np.random.default_rng(0).standard_normal((N_PREDICTIONS, 50))
-    domain = domains.linear_model()
+    domain = linear_model()
     return Comparison(
         "top 1 of 50", "argsort loop", 20, domain.problem, y_hats, None, argsort_loop, N_PREDICTIONS
     )

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import torch
 
-from lodl.domains import Domain, linear_model
+from lodl.domains import Domain
 from lodl.training.torch import TrainingSettings
-from lodl_benchmarks.domains import web_advertising
+from lodl_benchmarks.domains import linear_model, web_advertising
 from lodl_benchmarks.runner import initialisations, squared_error, train
 
 N_MODELS = 10

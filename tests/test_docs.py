@@ -296,7 +296,7 @@ def test_the_page_on_files_states_the_tables_and_the_version_of_a_store(tmp_path
 
 
 def test_the_page_on_files_states_the_version_of_model_folders(tmp_path):
-    domain = lodl.domains.linear_model(sizes=(8, 1, 1))
+    domain = lodl.domains.knapsack(sizes=(8, 1, 1))
     data = domain.splits.train
     model = lodl.DecisionFocusedRegressor(domain.problem, families=(), n_rounds=0, n_samples=1)
     model.fit(data.x, data.y, validation=2).save(tmp_path / "model")

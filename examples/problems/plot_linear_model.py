@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import lodl
-from lodl.domains import linear_model
 from lodl.training.linear import LinearLearner
+from lodl_benchmarks.domains import linear_model
 from lodl_benchmarks.quality import normalised_decision_quality
 
 learner = LinearLearner()

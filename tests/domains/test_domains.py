@@ -6,7 +6,6 @@ import pytest
 
 from lodl import domains
 from lodl._arrays import context_of
-from lodl.domains import TopK
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
 
@@ -28,14 +27,6 @@ SMALL = (8, 6, 10)
 
 def parts(domain):
     return [domain.splits.train, domain.splits.validation, domain.splits.test]
-
-
-def test_defaults_of_the_linear_model_are_the_papers():
-    domain = domains.linear_model()
-    assert domain.problem == TopK(1)
-    for part, size in zip(parts(domain), (200, 200, 400), strict=True):
-        assert part.x.shape == (size, 50, 1)
-        assert part.y.shape == (size, 50)
 
 
 @EVERY
@@ -66,15 +57,6 @@ def test_knowing_the_label_beats_knowing_nothing(make):
     domain = make(sizes=SMALL)
     y = domain.splits.test.y
     assert mean_loss(domain, y) < mean_loss(domain, np.random.default_rng(0).random(y.shape))
-
-
-def test_a_rising_line_is_worth_more_than_the_least_squares_line():
-    domain = domains.linear_model()
-    x, y = domain.splits.test.x[..., 0], domain.splits.test.y
-    slope = (x * y).mean() / (x * x).mean()
-    assert slope == pytest.approx(-0.5, abs=0.05)
-    fitted, rising = (mean_loss(domain, w * x) for w in (slope, 1.0))
-    assert rising < -2.5 < 2.5 < fitted
 
 
 @pytest.mark.parametrize("make", [make for make in DOMAINS if make is not domains.newsvendor])

@@ -7,7 +7,7 @@ import pytest
 
 from lodl.errors import OracleError
 from lodl.learning._folds import Folds
-from lodl.learning._search import Contender, Scoreboard, average, optimism, predicts, select, shrunk
+from lodl.learning._search import Contender, Scoreboard, average, predicts, select, shrunk
 
 N = 40
 Y = np.random.default_rng(0).normal(size=(N, 2))
@@ -228,28 +228,6 @@ def test_shrunk_predictions_need_as_many_standard_errors_as_a_loss():
     baseline = board.score(contender("squared error", BASELINE))
     assert select(board, baseline, [], y=Y, means=means).shrinkage == 0.5
     assert select(board, baseline, [], y=Y, means=means, n_errors=3.0).shrinkage == 0.0
-
-
-def test_a_choice_that_every_fold_makes_is_not_optimistic():
-    board, (baseline, best, _) = scored(
-        {0.0: 10.0 + NOISE, 1.0: 5.0, 2.0: 9.0}, squared_error=0.0, first=1.0, second=2.0
-    )
-    assert optimism(board, baseline, best, FOLDS.groups) == 0
-    assert optimism(board, baseline, baseline, FOLDS.groups) == 0
-
-
-def test_a_choice_that_chance_made_is_optimistic():
-    in_fold = [np.where(part, -4.0, 1.0) for part in PARTS]  # lucky with one fold, all of mean 0
-    regrets = {0.0: 10.0 + NOISE} | {1.0 + k: 10.0 + luck for k, luck in enumerate(in_fold)}
-    names = ("first", "second", "third", "fourth", "fifth")
-    offsets = {name: 1.0 + k for k, name in enumerate(names)}
-    board, (baseline, *others) = scored(regrets, squared_error=0.0, **offsets)
-    assert board.mean(others[0]) == pytest.approx(10)
-    chosen = optimism(board, baseline, others[0], FOLDS.groups)
-    assert chosen > 0
-    by_solver = [replace(m, name=f"{m.name}, by the solver") for m in (baseline, others[0])]
-    before, after = map(board.add, by_solver)
-    assert optimism(board, before, after, FOLDS.groups) == pytest.approx(chosen)
 
 
 def test_groups_are_folds_or_fifths_of_a_single_part():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, FitResult, Trial
+from lodl.report import BASELINE, ChangedDecision, FitResult, Trial
 
 _SELECTED = "average of DecisionHinges() and DecisionRanking()"
 
@@ -37,9 +37,6 @@ def _fit_result(before=None, after=None, **changes):
         "changes": (
             ChangedDecision("instance 3", "[0, 1]", "[1, <0>]", 9.0, 1.0),
             ChangedDecision("instance 4", "[1, 0]", "[0, 1]", 1.0, 2.0),
-        ),
-        "coordinates": CoordinateCosts.of(
-            np.arange(25.0), np.arange(25.0, 0, -1), label_shape=(25,), names=None
         ),
         "label_shape": (25,),
         "n_features": 3,

@@ -107,9 +107,8 @@ def test_texts_of_a_user_are_escaped(page):
     assert "<0>" not in page
 
 
-def test_page_of_a_selected_baseline_shows_no_learned_loss(fit_result):
-    page = fit_page(fit_result(selected=0, coordinates=None))
-    assert "Which errors matter" not in page
+def test_page_marks_a_selected_baseline(fit_result):
+    page = fit_page(fit_result(selected=0))
     assert page.count(">selected</td>") == 1
 
 

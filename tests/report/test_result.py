@@ -202,7 +202,7 @@ def test_the_summary_names_cost_and_selection(fit_result):
 )
 def test_a_few_label_names_are_listed_in_full(fit_result, n, words):
     names = tuple(f"a{i}" for i in range(n))
-    shape = {"label_shape": (n,), "mean_label": (0.0,) * n, "coordinates": None}
+    shape = {"label_shape": (n,), "mean_label": (0.0,) * n}
     assert words in fit_result(label_names=names, **shape).summary()
 
 
@@ -222,11 +222,11 @@ def test_a_name_that_wraps_is_indented_below_itself(fit_result):
 
 
 def test_labels_of_one_number_have_the_shape_of_none(fit_result):
-    single = {"mean_label": (0.5,), "coordinates": None}
+    single = {"mean_label": (0.5,)}
     assert fit_result(label_shape=(), **single).label_shape == ()
     for shape in ((0,), (1, 0)):
         with pytest.raises(ValueError, match="`label_shape` must be positive"):
-            fit_result(label_shape=shape, mean_label=(), coordinates=None)
+            fit_result(label_shape=shape, mean_label=())
 
 
 def test_a_result_comes_back_from_json(fit_result):
@@ -255,7 +255,6 @@ def test_texts_are_shown_without_control_characters(fit_result):
         ("label_shape", [5], "`mean_label` must have the shape"),
         ("label_names", ["a"], "`label_names` must have 25 values or none"),
         ("n_features", 0, "`n_features` must be at least 1"),
-        ("coordinates", {"names": [], "over": [], "under": []}, "25 coordinates"),
         ("seconds", 10**400, "too large"),
         ("model", None, "`model` has an unsuitable value"),
         ("trials", [[]], "must be an object"),

@@ -1,4 +1,4 @@
-"""Further problems with data, two of the paper among them, and readers of data files.
+"""Further problems with data, the paper's three among them, and readers of data files.
 
 `DOMAINS` has the domains of `lodl.domains` and of this package by name. `read_prices` reads prices
 for `portfolio`.
@@ -6,10 +6,11 @@ for `portfolio`.
 
 from collections.abc import Callable, Mapping
 
-from lodl.domains import Domain, item_knapsack, knapsack, linear_model, newsvendor, shortest_path
+from lodl.domains import Domain, item_knapsack, knapsack, newsvendor, shortest_path
 from lodl_benchmarks.domains._assignment import Assignment, assignment
 from lodl_benchmarks.domains._dispatch import Dispatch, dispatch
 from lodl_benchmarks.domains._energy_scheduling import EnergyScheduling, energy_scheduling
+from lodl_benchmarks.domains._linear_model import linear_model
 from lodl_benchmarks.domains._portfolio import Portfolio, portfolio, synthetic_prices
 from lodl_benchmarks.domains._price_file import Prices, read_prices
 from lodl_benchmarks.domains._sector_portfolio import SectorPortfolio, sector_portfolio
@@ -48,6 +49,7 @@ __all__ = [
     "assignment",
     "dispatch",
     "energy_scheduling",
+    "linear_model",
     "portfolio",
     "read_prices",
     "sector_portfolio",

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from lodl.domains import Domain, linear_model
+from lodl.domains import Domain
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import TrainingSettings
-from lodl_benchmarks.domains import Prices, portfolio, read_prices, web_advertising
+from lodl_benchmarks.domains import Prices, linear_model, portfolio, read_prices, web_advertising
 from lodl_benchmarks.paper import DOMAINS
 from lodl_benchmarks.runner import Setup
 from lodl_benchmarks.surrogates import MultilinearRelaxation, QuadraticProgram, SoftTopK

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 from sklearn.model_selection import KFold
 
-from lodl.domains import Split, item_knapsack, knapsack, linear_model, newsvendor, shortest_path
+from lodl.domains import Split, item_knapsack, knapsack, newsvendor, shortest_path
 from lodl.training.torch import mlp
 from lodl_benchmarks.domains import (
     assignment,
     dispatch,
     energy_scheduling,
+    linear_model,
     portfolio,
     travelling_salesman,
     unit_commitment,

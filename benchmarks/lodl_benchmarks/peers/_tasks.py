@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from lodl.domains import knapsack, linear_model, newsvendor, shortest_path
+from lodl.domains import knapsack, newsvendor, shortest_path
 from lodl_benchmarks.domains import (
     assignment,
     dispatch,
+    linear_model,
     portfolio,
     sector_portfolio,
     travelling_salesman,

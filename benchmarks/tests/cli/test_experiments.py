@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from lodl.domains import linear_model
 from lodl_benchmarks.cli import _reproduce
-from lodl_benchmarks.domains import web_advertising
+from lodl_benchmarks.domains import linear_model, web_advertising
 from lodl_benchmarks.experiments import SCALES, SETUPS, TABLE3_SCALES, RunSize
 from lodl_benchmarks.pages import parse_row, read_json_rows
 

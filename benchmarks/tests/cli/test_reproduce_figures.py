@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from lodl.domains import linear_model
+from lodl_benchmarks.domains import linear_model
 from lodl_benchmarks.experiments import COST_SCALES, SCALES, SETUPS, RunSize
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from lodl._json import write_json
-from lodl.domains import linear_model
+from lodl_benchmarks.domains import linear_model
 from lodl_benchmarks.experiments import SETUPS, cost_figure, cost_settings
 from lodl_benchmarks.pages import read_json
 from lodl_benchmarks.paper import CostFigure

@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lodl.domains import linear_model
+from lodl_benchmarks.domains import linear_model
 from lodl_benchmarks.experiments import (
     SETUPS,
     RunSize,

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lodl.domains import linear_model
 from lodl.errors import InvalidInputError
 from lodl.losses import Quadratic, WeightedMSE
 from lodl.samplers import AllPerturbed, AtPredictions
 from lodl.training.torch import TrainingSettings
+from lodl_benchmarks.domains import linear_model
 from lodl_benchmarks.runner import METHODS, Experiment, Learned, RowsFile, Setup, run
 from lodl_benchmarks.runner._experiment import recorded_settings
 from lodl_benchmarks.surrogates import SoftTopK

@@ -2,9 +2,9 @@
 
 from lodl.domains._domain import Domain, Split, Splits
 from lodl.domains._knapsack import Knapsack, item_knapsack, knapsack
-from lodl.domains._linear_model import TopK, linear_model
 from lodl.domains._newsvendor import Newsvendor, newsvendor
 from lodl.domains._shortest_path import ShortestPath, shortest_path
+from lodl.domains._top_k import TopK
 
 __all__ = [
     "Domain",
@@ -16,7 +16,6 @@ __all__ = [
     "TopK",
     "item_knapsack",
     "knapsack",
-    "linear_model",
     "newsvendor",
     "shortest_path",
 ]

@@ -86,13 +86,6 @@ def in_blocks(
     return np.concatenate([decide(y_hats[start : start + starts.step]) for start in starts])
 
 
-def streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
-    """Return independent random generators: draws from one do not change another."""
-    seed = check_count("seed", seed, minimum=0)
-    sequence = np.random.SeedSequence([seed, *purpose.encode()])
-    return [np.random.default_rng(child) for child in sequence.spawn(n_streams)]
-
-
 def legacy_rng(seed: int) -> np.random.RandomState:
     """Return NumPy's legacy generator, which PyEPO uses."""
     return np.random.RandomState(check_count("seed", seed, minimum=0))

@@ -32,14 +32,13 @@ from lodl.learning._search import (
     Scoreboard,
     average,
     is_right,
-    optimism,
     select,
 )
 from lodl.losses import LearnedLoss
 from lodl.losses._fit import MIN_SAMPLES
 from lodl.problems import Problem
 from lodl.problems._problem import describe
-from lodl.report import BASELINE, ChangedDecision, CoordinateCosts, Failures, FitResult
+from lodl.report import BASELINE, ChangedDecision, Failures, FitResult
 
 _N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
 _LONG = 60.0  # seconds of solver calls that are announced even if nothing else is logged
@@ -48,8 +47,6 @@ _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two 
 _TOO_FEW = (
     "`max_calls`=%d for %d instances leaves too few calls for samples: squared error is kept."
 )
-_N_SHOWN = 100  # instances that show what errors in a coordinate cost
-_AT_ONCE = 2**21  # numbers in the errors that a loss is evaluated at together
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
 
@@ -248,8 +245,6 @@ def result_of(
     board, baseline, corrected, selected = found
     problem, data, folds = evidence.oracle.problem, trainer.data, trainer.folds
     index = board.index
-    groups = folds.groups[np.isin(folds.validation, index)]
-    loss = None if selected.is_baseline else selected.loss.subset(index)
     before, after = (tuple(board.regret(model).tolist()) for model in (baseline, selected))
     failed = [int(np.sum(~np.isfinite(model.regret[index]))) for model in (baseline, selected)]
     return FitResult(
@@ -267,10 +262,8 @@ def result_of(
         data=digest(data.y[index])[:16],
         regret_baseline=before,
         regret_selected=after,
-        optimism=optimism(board, baseline, selected, groups),
         failures=Failures(failed[0], failed[1], len(board.validation) - len(index)),
         changes=_changes(evidence, trainer, found, parameters["max_calls"]),
-        coordinates=None if loss is None else _coordinates(loss, data.label_names),
         label_shape=data.label_shape,
         label_names=data.label_names,
         n_features=int(data.x.shape[-1]),
@@ -330,21 +323,6 @@ def _in_words(problem: Problem, zs: Sequence[Any]) -> list[str | None]:
     except Exception as error:  # noqa: BLE001 - a user's method may raise anything
         _logger.warning("`describe` raised %s: %s", type(error).__name__, error)
         return [None] * len(zs)
-
-
-def _coordinates(loss: LearnedLoss, label_names: Sequence[str] | None) -> CoordinateCosts:
-    """Return the mean loss of an error of one standard deviation in one coordinate alone.
-
-    A hundred instances at regular intervals are enough for a mean.
-    """
-    one = np.diag(loss.y.reshape(loss.n_instances, -1).std(axis=0))
-    rows = np.unique(np.linspace(0, loss.n_instances - 1, _N_SHOWN).astype(int))
-    n, phi = len(rows), {name: values[rows] for name, values in loss.phi.items()}
-    errors, at_once = np.concatenate([one, -one]), max(_AT_ONCE // (n * loss.dim), 1)
-    blocks = [errors[i : i + at_once] for i in range(0, len(errors), at_once)]
-    costs = [loss.family.value(phi, np.repeat(part[np.newaxis], n, 0)) for part in blocks]
-    over, under = np.split(np.concatenate(costs, axis=1).mean(axis=0), 2)
-    return CoordinateCosts.of(over, under, loss.label_shape, label_names)
 
 
 def _setting(value: Any) -> Any:

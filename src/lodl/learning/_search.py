@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lodl._typing import Array
 from lodl.errors import OracleError
 from lodl.losses import LearnedLoss
-from lodl.report import BY_THE_SOLVER, Estimate, Trial
+from lodl.report import Estimate, Trial
 from lodl.training import Predictor
 
 Index = npt.NDArray[np.intp]
@@ -112,28 +112,6 @@ class Scoreboard:
             Trial(model.name, model.round, self.mean(model), model.n_calls, model.seconds)
             for model in self.contenders
         )
-
-
-def optimism(board: Scoreboard, baseline: Contender, selected: Contender, groups: Index) -> float:
-    """Return how much the selection may have raised the lower end of the gain's interval.
-
-    Each group of validation instances is judged by the best contender of the other groups. If the
-    solver had the last word, this is computed from the estimates before it.
-    """
-    rivals = [c for c in board.contenders if not c.name.endswith(BY_THE_SOLVER)]
-    regrets = np.stack([board.regret(contender) for contender in rivals])
-    before, after = (
-        regrets[next(k for k, rival in enumerate(rivals) if rival.y_hat is one.y_hat)]
-        for one in (baseline, selected)
-    )
-    nested = before.copy()
-    for group in np.unique(groups):
-        own = groups == group
-        if not own.all():
-            nested[own] = regrets[regrets[:, ~own].mean(axis=1).argmin(), own]
-    if selected is baseline or len(nested) < 2:
-        return 0.0
-    return max(Estimate.of(before - after).low - Estimate.of(before - nested).low, 0.0)
 
 
 def average(contenders: Sequence[Contender]) -> Contender:

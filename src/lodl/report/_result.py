@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from textwrap import fill
 from typing import Any, Self
 
@@ -70,7 +70,6 @@ class Estimate:
     mean: float
     standard_error: float
     n_instances: int
-    optimism: float = 0.0  # lowers the lower end: the selection may have flattered the mean
 
     @classmethod
     def of(cls, values: Array | Sequence[float]) -> "Estimate":
@@ -82,7 +81,7 @@ class Estimate:
     @property
     def low(self) -> float:
         """The lower end of the 95% interval."""
-        return self.mean - _Z_95 * self.standard_error - self.optimism
+        return self.mean - _Z_95 * self.standard_error
 
     @property
     def high(self) -> float:
@@ -188,24 +187,6 @@ def _number(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class CoordinateCosts:
-    """Mean learned loss of an error in one number of the label alone."""
-
-    names: tuple[str, ...]  #: Names of the label's numbers.
-    over: tuple[float, ...]  #: Loss of predicting a number one standard deviation too high.
-    under: tuple[float, ...]  #: Loss of predicting it one standard deviation too low.
-
-    @classmethod
-    def of(
-        cls, over: Array, under: Array, label_shape: Sequence[int], names: Sequence[str] | None
-    ) -> "CoordinateCosts":
-        """Return the costs, shape (D,) each, with names for coordinates that have none."""
-        places = np.ndindex(*label_shape)
-        named = names or [f"label {place[0] if len(place) == 1 else place}" for place in places]
-        return cls(tuple(named), tuple(over.tolist()), tuple(under.tolist()))
-
-
-@dataclass(frozen=True)
 class Failures:
     """Numbers of failed validation decisions, and of instances on which all models failed."""
 
@@ -222,7 +203,7 @@ def _shown(value: Any) -> Any:
         return tuple(map(_shown, value))
     if isinstance(value, Mapping):
         return {printable(name): _shown(content) for name, content in value.items()}
-    if isinstance(value, Trial | ChangedDecision | CoordinateCosts):
+    if isinstance(value, Trial | ChangedDecision):
         return type(value)(*map(_shown, vars(value).values()))
     return value
 
@@ -249,12 +230,8 @@ class FitResult:
     data: str  #: Digest of their labels. Results with the same digest can be paired.
     regret_baseline: tuple[float, ...]  #: Their regrets under the baseline.
     regret_selected: tuple[float, ...]  #: Their regrets under the selected model.
-    #: How much lower the interval of the gain begins if every fold is judged by models that were
-    #: selected on the others.
-    optimism: float = 0.0
     failures: Failures = Failures()
     changes: tuple[ChangedDecision, ...] = ()  #: The largest falls of regret, then the rises.
-    coordinates: CoordinateCosts | None = None  #: None for a model trained on squared error.
     label_shape: tuple[int, ...]  #: Shape of a label as it was given: () for shape (n,).
     label_names: tuple[str, ...] | None = None
     n_features: int
@@ -281,7 +258,6 @@ class FitResult:
             "`selected` must be a position in `trials`": 0 <= self.selected < len(self.trials),
             "`shrinkage` must be from 0 to 1": 0 <= self.shrinkage <= 1,
             "`n_features` must be at least 1": self.n_features > 0,
-            "`optimism` must not be negative": self.optimism >= 0,
             "`instances` must not be empty": n > 0,
             "`label_shape` must be positive": min(shape, default=1) > 0,
             f"`mean_label` must have the shape {shape}": math.prod(shape) == n_numbers,
@@ -293,8 +269,6 @@ class FitResult:
             or_none = "" if default == "required" else " or none"
             message = f"`{name}` must have {length} values{or_none}"
             rules[message] = value == default or len(value) == length
-        for name, column in vars(self.coordinates).items() if self.coordinates else ():
-            rules[f"`{name}` must be of {n_numbers} coordinates"] = len(column) == n_numbers
         for message, is_kept in rules.items():
             if not is_kept:
                 raise ValueError(message)
@@ -306,8 +280,7 @@ class FitResult:
     @property
     def gain(self) -> Estimate:
         """Mean regret per instance that the selected model avoids, paired by instance."""
-        gain = Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
-        return replace(gain, optimism=self.optimism)
+        return Estimate.of(np.array(self.regret_baseline) - np.array(self.regret_selected))
 
     @property
     def selected_name(self) -> str:

@@ -14,7 +14,7 @@ from lodl.report import plots
 from lodl.report._result import ChangedDecision, FitResult, amounts, in_unit, number_cells
 from lodl.report._tables import Evaluation
 from lodl.report.page import Block, Cell, Headline, Section, Table, duration, render
-from lodl.report.plots import BASELINE_COLOUR, MAX_COORDINATES, SELECTED_COLOUR, WORSE_COLOUR
+from lodl.report.plots import BASELINE_COLOUR, SELECTED_COLOUR, WORSE_COLOUR
 from lodl.report.style import inline_svg, new_figure, style
 
 __all__ = ["write_page"]
@@ -34,11 +34,6 @@ _TRIALS_TEXT = (
     "Every model that was scored, by its decisions on instances it was not trained on. One was "
     "selected by these decisions, so its regret looks a little better here than on new data."
 )
-_COORDINATES_TEXT = (
-    "The cost of an error, according to the learned loss, if one number alone is predicted one "
-    "standard deviation too high (right) or too low (left), averaged over instances. Squared error "
-    "would charge both sides alike."
-)
 _FOOTER = (
     "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
     "under the true label, on instances that the model was not trained on."
@@ -56,8 +51,6 @@ def fit_page(result: FitResult, evaluation: Evaluation | None = None) -> str:
     """Return the HTML of the page, which leads with an evaluation on new data if there is one."""
     shown = evaluation or Evaluation.of_fit(result)
     sections = [_gain_section(shown), _changes_section(result)] if shown.optimum else []
-    if result.coordinates is not None:
-        sections.append(_coordinates_section(result, len(result.coordinates.names)))
     sections.append(_trials_section(result))
     model = result.model if "(" in result.model else result.model[:1].upper() + result.model[1:]
     fitted = f", fitted on {result.created.partition(' ')[0]}" if result.created else ""
@@ -146,15 +139,6 @@ def _trials_section(result: FitResult) -> Section:
     whole = Table(table.caption, (*table.columns, ""), tuple(rows), is_stacked=True)
     blocks, text = (Block(tables=(whole,)),), f"{_TRIALS_TEXT} Selected: {result.selected_name}."
     return Section("trials", "Models that were tried", text, blocks, is_detail=True)
-
-
-def _coordinates_section(result: FitResult, n: int) -> Section:
-    n_shown = min(n, MAX_COORDINATES)
-    more = f" Shown are the {n_shown} costliest of {n} numbers." if n_shown < n else ""
-    label = f"Learned loss of errors in the {n_shown} costliest numbers of a label"
-    key = (("too high", WORSE_COLOUR), ("too low", SELECTED_COLOUR))
-    figure = Block(svgs=_svg("coordinates", result, label, height=0.24 * n_shown + 0.9), key=key)
-    return Section("errors", "Which errors matter", _COORDINATES_TEXT + more, beside=figure)
 
 
 def _settings_section(result: FitResult) -> Section:

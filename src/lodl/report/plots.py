@@ -1,7 +1,7 @@
 """The figures of a fit as Matplotlib axes, for its page and for notebooks.
 
 Each function takes a fitted `lodl.DecisionFocusedRegressor` or its `result_`, and draws into `ax`
-or into new axes: `plots.gain(model)`, `plots.coordinates(model, ax=axes[1])`. `plots.gain` and
+or into new axes: `plots.gain(model)`, `plots.changes(model, ax=axes[1])`. `plots.gain` and
 `plots.regrets` also take what `evaluate` returns.
 """
 
@@ -10,22 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from lodl.errors import InvalidInputError
 from lodl.report._result import FEWEST, MEAN_LABEL, FitResult
 from lodl.report._tables import Evaluation
-from lodl.report.page import shortened
 from lodl.report.style import INK, MUTED, PAPER, style
 
 from matplotlib.axes import Axes  # isort: skip - after the check that it is installed
 from matplotlib.ticker import MaxNLocator  # isort: skip
 
-__all__ = ["changes", "coordinates", "gain", "regrets"]
+__all__ = ["changes", "gain", "regrets"]
 
 SELECTED_COLOUR = "#0f7ac0"  # the selected model, and what it improved
 BASELINE_COLOUR = "#7b828a"
 WORSE_COLOUR = "#d55e00"
-MAX_COORDINATES = 20  # numbers of a label that are drawn
-_MAX_NAME = 24  # characters of a coordinate's name
 
 
 @style()
@@ -83,39 +79,14 @@ def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-@style()
-def coordinates(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the learned loss of an error in one number, too high to the right, too low to the left.
-
-    The 20 numbers that cost most are shown. A model trained on squared error is refused.
-    """
-    axes, result = _axes(ax), _result(model)
-    costs = result.coordinates
-    if costs is None:
-        raise InvalidInputError(
-            "The selected model was trained on squared error, which treats all numbers alike."
-        )
-    over, under = np.array(costs.over), np.array(costs.under)
-    order = np.argsort(-(over + under), kind="stable")[:MAX_COORDINATES]
-    rows = np.arange(len(order))
-    axes.barh(rows, over[order], height=0.7, color=WORSE_COLOUR)
-    axes.barh(rows, -under[order], height=0.7, color=SELECTED_COLOUR)
-    axes.axvline(0, color=MUTED, linewidth=0.9)
-    _name_rows(axes, [shortened(costs.names[i], _MAX_NAME) for i in order])
-    axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    axes.set_xlabel(f"too low ◂ learned loss{_unit(result)} ▸ too high")
-    return axes
-
-
-def _name_rows(axes: Axes, names: Sequence[str], margin: float | None = None) -> None:
-    """Label horizontal bars from top to bottom, with few ticks if there is a margin."""
+def _name_rows(axes: Axes, names: Sequence[str], margin: float) -> None:
+    """Label horizontal bars from top to bottom, with few ticks."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-    if margin is not None:
-        axes.margins(x=margin)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.margins(x=margin)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lodl.domains import TopK, linear_model
+from lodl.domains import TopK, knapsack
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
@@ -95,31 +95,12 @@ def test_a_prediction_that_is_not_a_number_is_refused():
         TopK().solve(np.array([0.0, np.nan]), None)
 
 
-def test_labels_are_the_cubic_of_the_features():
-    test = linear_model(3).splits.test
-    x = test.x[..., 0]
-    np.testing.assert_allclose(test.y, 10 * x * x * x - 6.5 * x, atol=1e-12)
-
-
-def test_features_are_uniform_on_minus_one_to_one():
-    x = linear_model().splits.test.x
-    assert -1 <= x.min() < -0.99
-    assert 0.99 < x.max() <= 1
-    assert x.var() == pytest.approx(1 / 3, rel=0.03)
-
-
-def test_a_larger_split_leaves_the_others_as_they_are():
-    small, large = (linear_model(sizes=(n, 5, 5)).splits for n in (5, 50))
-    np.testing.assert_array_equal(small.test.x, large.test.x)
-    np.testing.assert_array_equal(small.train.x, large.train.x[:5])
-
-
 @pytest.mark.parametrize("sizes", [(1, 2), (0, 1, 1), (1, 1, 2.5)])
 def test_sizes_must_be_three_positive_numbers(sizes):
     with pytest.raises(InvalidInputError, match="`sizes` must be"):
-        linear_model(sizes=sizes)
+        knapsack(sizes=sizes)
 
 
 def test_a_seed_must_be_a_whole_number():
     with pytest.raises(InvalidInputError, match="`seed` must be a whole number of at least 0"):
-        linear_model(-1)
+        knapsack(-1)
