@@ -147,8 +147,16 @@ def test_differences_are_paired_by_draw_and_use_the_draws_of_both():
     gap = found["lodl"].less(found["SPO+"])
     assert (gap.mean, gap.error) == (-2.0, 1.0)
     text = spo.tables(rows)[-1].markdown()
-    assert "-2.0 ± 1.0" in text
+    assert "| -2.0 ± 1.0 | open |" in text
     assert "| 2.0 |" in text  # calls an instance: 250 of 125
+
+
+def test_a_gap_on_all_draws_is_better_by_holm_and_seconds_have_their_draws():
+    rows = [*row_of("lodl", range(10, 20), calls=9), *row_of("SPO+", range(13, 23))]
+    rows[0]["percent"] += 0.1
+    assert "| better |" in spo.tables(rows)[-1].markdown()
+    assert "better in 1 and worse in 0 of all 1" in spo.verdict(rows)[1]
+    assert "| 1 (10) | 1 (10) |" in spo.tables(rows)[2].markdown()
 
 
 def test_the_verdict_counts_published_columns_too():
