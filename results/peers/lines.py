@@ -42,7 +42,7 @@ def with_lodl(x, y):
     return model.predict
 
 
-class Path(optModel):
+class Path(optModel):  # noqa: D101
     def _getModel(self):  # noqa: N802
         self.modelSense = pyepo.EPO.MINIMIZE
         return None, range(DATA.problem.n_arcs)

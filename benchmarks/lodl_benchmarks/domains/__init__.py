@@ -10,6 +10,7 @@ from lodl.domains import Domain, item_knapsack, knapsack, linear_model, newsvend
 from lodl_benchmarks.domains._assignment import Assignment, assignment
 from lodl_benchmarks.domains._dispatch import Dispatch, dispatch
 from lodl_benchmarks.domains._energy_scheduling import EnergyScheduling, energy_scheduling
+from lodl_benchmarks.domains._paths import all_paths
 from lodl_benchmarks.domains._portfolio import Portfolio, portfolio, synthetic_prices
 from lodl_benchmarks.domains._price_file import Prices, read_prices
 from lodl_benchmarks.domains._sector_portfolio import SectorPortfolio, sector_portfolio
@@ -45,6 +46,7 @@ __all__ = [
     "TravellingSalesman",
     "UnitCommitment",
     "WebAdvertising",
+    "all_paths",
     "assignment",
     "dispatch",
     "energy_scheduling",

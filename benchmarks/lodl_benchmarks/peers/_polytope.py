@@ -6,7 +6,7 @@ import numpy as np
 
 from lodl._typing import Array
 from lodl.domains import ShortestPath
-from lodl_benchmarks.spo import all_paths
+from lodl_benchmarks.domains import all_paths
 
 
 def adjacent_vertices(problem: Any, y: Array) -> Array:

@@ -11,6 +11,7 @@ from scipy.stats import ttest_rel
 from lodl.domains import ShortestPath, Split, newsvendor, shortest_path
 from lodl.evaluation import regret
 from lodl.report import Trial as FitTrial
+from lodl_benchmarks.domains import all_paths
 from lodl_benchmarks.pages import holm
 from lodl_benchmarks.peers import (
     METHODS,
@@ -42,7 +43,6 @@ from lodl_benchmarks.peers._summary import (
 from lodl_benchmarks.peers._tasks import LINEAR
 from lodl_benchmarks.peers._treatment import Treatment, folds_of
 from lodl_benchmarks.runner import Trial
-from lodl_benchmarks.spo import all_paths
 from lodl_benchmarks.surrogates import SPOPlus
 
 pytestmark = pytest.mark.slow

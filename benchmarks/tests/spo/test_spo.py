@@ -12,6 +12,7 @@ from lodl.cli._app import app
 from lodl.domains import ShortestPath, shortest_path
 from lodl.errors import DataError
 from lodl_benchmarks import spo
+from lodl_benchmarks.domains import all_paths
 from lodl_benchmarks.runner import Trial
 from lodl_benchmarks.spo import _methods, _tasks
 from lodl_benchmarks.spo._tables import columns
@@ -39,7 +40,7 @@ def _few_penalties_and_trees():
 @pytest.mark.parametrize("grid", [(1, 4), (2, 3), (5, 5)])
 def test_all_paths_are_counted_differ_and_the_best_of_them_is_the_solvers(grid):
     problem = ShortestPath(grid)
-    paths = spo.all_paths(problem)
+    paths = all_paths(problem)
     assert len(np.unique(paths, axis=0)) == len(paths) == comb(sum(grid) - 2, grid[0] - 1)
     y = np.random.default_rng(0).uniform(1, 2, size=(50, problem.n_arcs))
     best = paths[(y @ paths.T).argmin(axis=1)]
@@ -76,7 +77,7 @@ def least_risk(x, y, paths, penalty):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_exact_spo_plus_has_the_risk_that_linear_programming_finds(seed):
     domain = small(seed)
-    train, paths = domain.splits.train, spo.all_paths(domain.problem)
+    train, paths = domain.splits.train, all_paths(domain.problem)
     penalties = (0.0, 1e-3, 0.05)
     found = spo.spo_plus_weights(train.x, train.y, paths, penalties)
     for weights, penalty in zip(found, penalties, strict=True):
