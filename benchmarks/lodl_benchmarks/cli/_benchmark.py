@@ -37,15 +37,20 @@ def benchmarks() -> None:
 @benchmark.command()
 def rounds(
     task: Tasks = None,
+    method: Methods = None,
     seeds: Seeds = 3,
     out: Out = Path("runs/rounds"),
     n_jobs: Jobs = -1,
 ) -> None:
-    """Decision families with and without rounds, SPO+ and squared error."""
+    """Decision families with and without rounds, SPO+ and others. Shows all rows of `out`."""
     from lodl_benchmarks import rounds as room  # torch: only where needed
+    from lodl_benchmarks.pages import read_json_rows
 
     chosen = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
-    rows = room.run(room.plan(chosen, seeds), out, n_jobs=n_jobs)
+    methods = [name for name in method or room.METHODS if named("methods", name, room.METHODS)]
+    trials = [trial for trial in room.plan(chosen, seeds) if trial.method in methods]
+    room.run(trials, out, n_jobs=n_jobs)
+    rows = [values for _, values in read_json_rows(out / "rows.jsonl")]
     show_tables(room.tables(rows), out, "rounds.md")
 
 

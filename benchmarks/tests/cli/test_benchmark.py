@@ -27,6 +27,9 @@ def test_rounds_writes_rows_and_tables(tmp_path, monkeypatch):
     assert result.exit_code == 0
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2
     assert "| 2-stage |" in (tmp_path / "rounds.md").read_text()
+    one = ["benchmark", "rounds", *options, "--methods", "2-stage"]
+    CliRunner().invoke(app, one, catch_exceptions=False)
+    assert "DecisionHinges, labels only" in (tmp_path / "rounds.md").read_text()
 
 
 def test_learner_writes_rows_and_tables(tmp_path, monkeypatch):
