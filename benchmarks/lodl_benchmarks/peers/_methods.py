@@ -132,7 +132,6 @@ class OneModel(Method):
         criteria, before = self.method.criteria(data), data.ledger.calls["training"]
         networks = train_one(treatment, data, criteria, n_epochs=self.n_epochs)
         calls = data.ledger.calls["training"] - before
-        data.ledger.move(len(data.y), "looks", "test")  # the harness asked for the optimum
         return Outcome(networks.predict_all(x_test)[0], {"calls_of_one": calls})
 
 

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 from lodl._typing import Array
 from lodl_benchmarks.pages import t_test
-from lodl_benchmarks.peers._methods import METHODS, OURS, VARIANTS
+from lodl_benchmarks.peers._methods import METHODS, ONE_MODEL, OURS, VARIANTS
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Score:
 
     @property
     def all_calls(self) -> float:
-        """Mean of all solver calls, looks included."""
-        return self.calls + self.looks
+        """Mean of all solver calls, looks included: a single model needs none, but the harness."""
+        return self.calls + (0.0 if self.method in ONE_MODEL else self.looks)
 
     def seconds_with(self, seconds_a_call: float) -> float:
         """Return CPU seconds if a call took so long: measured without the solver, and calls."""
