@@ -242,7 +242,6 @@ def spo(
     seeds = {size: of_size[:draws] for size, of_size in chosen.draws.items()}
     room.run(room.plan(cells, methods, seeds), out, n_jobs=n_jobs)
     rows = [values for _, values in pages.read_json_rows(out / "rows.jsonl")]
-    print_markdown("\n\n".join(room.verdict(rows, figures)) or "No row of the learner yet.")
     show_tables(room.tables(rows, figures), out, "spo.md")
 
 

@@ -75,9 +75,14 @@ def columns(rows: Sequence[RowValues]) -> dict[str, dict[str, Column]]:
 
 
 def tables(rows: Sequence[RowValues], published: Published | None = None) -> list[Table]:
-    """Return the published table beside ours, and the methods on the same draws."""
+    """Return what was to be shown, the published table beside ours, and methods on the same draws.
+
+    The first two depend on the published figures.
+    """
     by_cell = columns(rows)
-    return [_beside_published(by_cell, published or {}), *_on_same_draws(by_cell)]
+    claims = verdict(rows, published) or ["No row of the learner yet."]
+    shown = Table("What was to be shown", ("claim",), tuple((Entry(line),) for line in claims))
+    return [shown, _beside_published(by_cell, published or {}), *_on_same_draws(by_cell)]
 
 
 def _beside_published(by_cell: Mapping[str, Mapping[str, Column]], published: Published) -> Table:

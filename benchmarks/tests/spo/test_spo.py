@@ -157,7 +157,7 @@ def test_a_gap_on_all_draws_is_better_by_holm_and_seconds_have_their_draws():
     rows[0]["percent"] += 0.1
     assert "| better |" in spo.tables(rows)[-1].markdown()
     assert "better in 1 and worse in 0 of all 1" in spo.verdict(rows)[1]
-    assert "| 1 (10) | 1 (10) |" in spo.tables(rows)[2].markdown()
+    assert "| 1 (10) | 1 (10) |" in spo.tables(rows)[3].markdown()
 
 
 def test_the_verdict_counts_published_columns_too():
