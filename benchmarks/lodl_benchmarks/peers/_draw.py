@@ -49,10 +49,7 @@ def _mark(method: str) -> _Mark:
 
 @style()
 def draw_bill(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw regret over that of squared error against four prices, over all linear tasks.
-
-    Only methods with all linear tasks of the rows on all seeds are shown.
-    """
+    """Draw regret over that of squared error against four prices, over all linear tasks."""
     found = bills(scores(rows))
     figure = new_figure(12.0, 3.9)
     grid = figure.subplots(1, 1 + len(SECONDS_A_CALL), sharey=True)

@@ -117,9 +117,7 @@ def _score(task: str, method: str, rows: Sequence[Mapping[str, Any]]) -> Score:
     )
 
 
-def complete_methods(
-    by_task: Mapping[str, Mapping[str, Score]], *, with_variants: bool = False
-) -> list[str]:
+def complete_methods(by_task: Mapping[str, Mapping[str, Score]]) -> list[str]:
     """Return the methods that every task has on all seeds of our learner."""
     tasks = [
         (of_task, len(of_task.get(OURS, max(of_task.values(), key=lambda s: len(s.blocks))).blocks))
@@ -128,7 +126,7 @@ def complete_methods(
     return [
         method
         for method in METHODS
-        if (with_variants or method not in VARIANTS)
+        if method not in VARIANTS
         and tasks
         and all(method in of and len(of[method].blocks) >= n for of, n in tasks)
     ]

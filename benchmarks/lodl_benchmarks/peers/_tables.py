@@ -170,6 +170,7 @@ def _bill(by_task: _Scores) -> Table:
     lines = tuple(
         (
             Cell(bill.method),
+            Cell.of_number(bill.n_seeds, "{}"),
             Cell.of_number(bill.regret, "{:.3f}"),
             Cell.of_number(bill.calls, "{:,.1f}"),
             Cell.of_number(bill.measured, "{:.2g}"),
@@ -178,7 +179,8 @@ def _bill(by_task: _Scores) -> Table:
         for bill in bills(by_task)
     )
     prices = (f"CPU s at {label} a call" for label in SECONDS_A_CALL)
-    columns = ("method", f"regret over that of {TWO_STAGE}", "calls an instance", "CPU s", *prices)
+    regret = f"regret over that of {TWO_STAGE}"
+    columns = ("method", "seeds", regret, "calls an instance", "CPU s", *prices)
     caption = f"The bill: geometric means over {_n_linear(by_task)} linear tasks"
     return Table(caption, columns, lines)
 
