@@ -6,6 +6,7 @@ import types
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -69,6 +70,7 @@ def from_json(kind: Any, value: Any, where: str = "") -> Any:
     raise ValueError(f"`{where.lstrip('.')}` has an unsuitable value, {repr(value)[:60]}")
 
 
+@cache
 def package_version() -> str:
     """Return the version of the installed package, which files name."""
     from importlib.metadata import version  # slow to import

@@ -4,9 +4,11 @@ With one thread per task, workers do not compete for cores and sums have one ord
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from lodl._arrays import require
@@ -22,13 +24,11 @@ T = TypeVar("T")
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last task of this process has left."""
     # The limit belongs to the process, but tasks may be its threads (joblib's, a Dask worker's).
-    from threadpoolctl import threadpool_limits  # slow to import
-
     global _n_inside, _limits
     with _lock:
         _n_inside += 1
         if _n_inside == 1:
-            _limits = threadpool_limits(1, user_api="blas")
+            _limits = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
     try:
         yield
     finally:
@@ -36,6 +36,14 @@ def one_blas_thread() -> Iterator[None]:
             _n_inside -= 1
             if _n_inside == 0:
                 _limits.restore_original_limits()
+
+
+@lru_cache(maxsize=1)
+def _controller(_n_modules: int) -> Any:
+    """Return a controller of the loaded libraries. It is slow to make, and imports may add some."""
+    from threadpoolctl import ThreadpoolController  # slow to import
+
+    return ThreadpoolController()
 
 
 @contextmanager

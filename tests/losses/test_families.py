@@ -173,6 +173,16 @@ def test_the_gradient_is_that_of_autograd(family, dtype, shape, seed):
 @every_family
 @few_examples
 @given(shape=shapes, seed=seeds)
+def test_value_and_gradient_together_are_those_of_each(family, shape, seed):
+    phi, d = draw(family, shape, seed)
+    value, gradient = family.value_and_gradient(phi, d)
+    np.testing.assert_array_equal(value, family.value(phi, d))
+    np.testing.assert_array_equal(gradient, family.gradient(phi, d))
+
+
+@every_family
+@few_examples
+@given(shape=shapes, seed=seeds)
 def test_the_gradient_is_that_of_finite_differences(family, shape, seed):
     phi, d = draw(family, shape, seed)
     expected = difference(lambda at: family.value(phi, at), d, 1e-6)

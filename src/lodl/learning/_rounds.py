@@ -32,7 +32,7 @@ class Evidence:
     oracle: Oracle
     instances: Instances
     situation: Situation
-    families: Sequence[Family]  # they lead the rounds in turn
+    families: Sequence[Family]  # the first leads the rounds, or each in turn
     schedule: Schedule
     random_state: int  # seed of the points
     n_before: int  # calls that the oracle had made before
@@ -186,19 +186,21 @@ def rounds(
 ) -> Iterator[Contender]:
     """Yield the contenders of all rounds.
 
-    Families take turns: the solver is called where the model of one predicts, and the next loss is
-    learned from all answers so far. After the last round, or when instances share their decisions
-    and hardly any new ones turn up, all families are tried. `train` returns a model and its
-    predictions, or None to leave a loss out. The first round was already sampled where a given
-    `leader` predicts.
+    The solver is called where the model of a family predicts, and the next loss is learned from all
+    answers so far. Families take turns, unless instances share their decisions: the first family
+    then leads every round, as it is quickly trained and later families learn from the same pool.
+    After the last round, or when hardly any new shared decisions turn up, all families are tried.
+    `train` returns a model and its predictions, or None to leave a loss out. The first round was
+    already sampled where a given `leader` predicts.
     """
     schedule, families = evidence.schedule, evidence.families
+    leading = families[:1] if evidence.situation.is_shared else families
     n_rounds = schedule.n_rounds or 0
     first = 0 if leader is None else min(1, n_rounds)
     for number in range(first, n_rounds + 1):
         is_last, turn = number == n_rounds or evidence.has_stalled(), number - first
         near = None if leader is None else leader.y_hat
-        for family in families if is_last else families[turn % len(families) :][:1]:
+        for family in families if is_last else leading[turn % len(leading) :][:1]:
             if evidence.is_late():
                 return
             loss = evidence.learn(family, near)

@@ -253,9 +253,8 @@ def _standardised(terms: Array, rows: Any = slice(None)) -> Array:
 
 def _squared_errors(terms: Array, labels: Array, in_fold: Masks) -> Array:
     """Return each held-out row's squared error under a ridge regression on the other rows."""
-    from sklearn.linear_model import Ridge  # slow to import
-
     scaled = _standardised(terms, in_fold)
-    model = Ridge(_PENALTY).fit(scaled[in_fold], labels[in_fold])
-    error = model.predict(scaled[~in_fold]).reshape(-1, labels.shape[1]) - labels[~in_fold]
-    return np.asarray(np.square(error).sum(axis=1))
+    rows, mean = scaled[in_fold], labels[in_fold].mean(axis=0)  # the mean of the rows is 0
+    gram = rows.T @ rows + _PENALTY * np.eye(rows.shape[1])
+    weights = np.linalg.solve(gram, rows.T @ (labels[in_fold] - mean))
+    return np.asarray(np.square(scaled[~in_fold] @ weights + mean - labels[~in_fold]).sum(axis=1))

@@ -94,12 +94,20 @@ class DecisionFamily(Family):
         return {"regret": (n_decisions,), "slope": (n_decisions, dim), "w": (dim,)}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        floor = (phi["w"][:, None] * d * d).sum(-1)
-        return self.cost(phi, gaps(phi["slope"], d)) + floor
+        return self._value(phi, d, gaps(phi["slope"], d))
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
-        weights = self.by_gap(phi, gaps(phi["slope"], d))
-        return mixed(weights, phi["slope"]) + 2 * phi["w"][:, None] * d
+        return self._gradient(phi, d, gaps(phi["slope"], d))
+
+    def value_and_gradient(self, phi: Parameters, d: Tensor) -> tuple[Tensor, Tensor]:
+        gap = gaps(phi["slope"], d)
+        return self._value(phi, d, gap), self._gradient(phi, d, gap)
+
+    def _value(self, phi: Parameters, d: Tensor, gap: Tensor) -> Tensor:
+        return self.cost(phi, gap) + (phi["w"][:, None] * d * d).sum(-1)
+
+    def _gradient(self, phi: Parameters, d: Tensor, gap: Tensor) -> Tensor:
+        return mixed(self.by_gap(phi, gap), phi["slope"]) + 2 * phi["w"][:, None] * d
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the distinct decisions, and the weights of the squared error.

@@ -96,6 +96,10 @@ class Family(ABC):
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the derivative of the loss by the prediction, shape (n, m, D)."""
 
+    def value_and_gradient(self, phi: Parameters, d: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss and its derivative. Override it if they have intermediate results."""
+        return self.value(phi, d), self.gradient(phi, d)
+
     @abstractmethod
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the diagonal of the second derivative, or a bound of it that suits boosting.

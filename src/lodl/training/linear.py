@@ -202,7 +202,7 @@ def pace_of(family: Family) -> tuple[float, int]:
     """Return Adam's learning rate and patience: large steps overshoot kinks, not smooth losses."""
     if not family.uses_slopes:
         return 0.01, 100
-    return (0.1, 25) if family.is_smooth else (0.03, 25)
+    return (0.1 if family.is_smooth else 0.03), 10
 
 
 class Descent:
@@ -215,8 +215,6 @@ class Descent:
     def __init__(self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks) -> None:
         self.family = loss.family
         n, mean = loss.n_instances, loss.y.mean(axis=0)
-        # Adam does not depend on the unit of the loss, but its numbers must stay in range.
-        unit = float(loss.value(np.broadcast_to(mean, loss.y.shape)).mean()) or 1.0
         self.spread = np.stack([part.labels.spread for part in data])
         centres = np.stack([part.labels.centre for part in data])
         base = np.tile(centres[0], loss.dim // centres.shape[1]).reshape(mean.shape)
@@ -227,6 +225,9 @@ class Descent:
         phi = gathered(
             {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
         )
+        # Adam does not depend on the unit of the loss, but its numbers must stay in range.
+        from_mean = (mean - loss.y).reshape(n, 1, -1).astype(_SINGLE)
+        unit = float(self.family.value(phi, from_mean).mean(dtype=np.float64)) or 1.0
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
         self.batches = []
         for index in _divided(masks):
@@ -263,10 +264,14 @@ class Descent:
         w, averaged, batches = start, start, self.batches
         mean, square = np.zeros_like(w), np.zeros_like(w)
         for step in range(n_steps + 1):
+            running, gradient = stopping.running, None
             if step == n_steps or (patience is not None and step % _EVERY == 0):
-                running, scores = stopping.running, np.zeros(len(w))
-                if patience is not None:
+                if patience is None:
+                    scores = np.zeros(len(w))
+                elif len(batches) > 1:
                     scores = self.scores(averaged, batches, running)
+                else:
+                    scores, gradient = self._score_and_gradient(w, batches[0], running)
                 going_on = stopping.update(scores, step)
                 best[running[stopping.is_better]] = averaged[stopping.is_better]
                 if step == n_steps or not going_on.any():
@@ -275,7 +280,9 @@ class Descent:
                     batches = [batch.of(going_on) for batch in batches]
                     w, averaged = w[going_on], averaged[going_on]
                     mean, square = mean[going_on], square[going_on]
-            gradient = self._gradient(w, batches[step % len(batches)], stopping.running)
+                    gradient = None if gradient is None else gradient[going_on]
+            if gradient is None:
+                gradient = self._gradient(w, batches[step % len(batches)], stopping.running)
             if is_free is not None:
                 gradient *= is_free[stopping.running]
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
@@ -297,11 +304,22 @@ class Descent:
                     totals[i] += self.family.value(phi, d).sum(dtype=np.float64)
         return np.asarray(totals / self.n_stopping[running])
 
+    def _score_and_gradient(self, w: Array, batch: "_Batch", running: Index) -> tuple[Array, Array]:
+        """Return scores and the gradient of all instances, whose errors both need."""
+        d = batch.errors(self._unscaled(w, running))
+        values, by_output = self.family.value_and_gradient(batch.phi, d)
+        columns = enumerate(batch.stopping)
+        totals = np.array([values[at, i].sum(dtype=np.float64) for i, at in columns])
+        return totals / self.n_stopping[running], self._by_weight(by_output, batch, running)
+
     def _gradient(self, w: Array, batch: "_Batch", running: Index) -> Array:
         """Return the derivative of the models' mean losses in a batch by their weights."""
         by_output = self.family.gradient(batch.phi, batch.errors(self._unscaled(w, running)))
+        return self._by_weight(by_output, batch, running)
+
+    def _by_weight(self, by_output: Array, batch: "_Batch", running: Index) -> Array:
         by_output = by_output * batch.share[:, :, np.newaxis]
-        by_row = by_output.swapaxes(0, 1).reshape(len(w), batch.rows.shape[1], -1)
+        by_row = by_output.swapaxes(0, 1).reshape(len(running), batch.rows.shape[1], -1)
         by_weight = np.matmul(batch.rows.swapaxes(1, 2), by_row)
         return np.asarray(by_weight * self.spread[running, np.newaxis], dtype=np.float64)
 
