@@ -219,9 +219,9 @@ def _texts() -> list[str]:
     return [
         f"Of {len(every)} linear tasks, `lodl` is best or within one standard error of the best on "
         f"{n_best}, and worse than squared error by more on {n_worse}.",
-        f"Linear models beat squared error by more than one on {learner['better by an error']} of "
-        f"{learner['tasks']} tasks from 12 [domains](results/learner/README.md): "
-        "`lodl benchmark learner`.",
+        "Linear models beat squared error by more than two on "
+        f"{learner['better by two errors']} of {learner['tasks']} tasks from 12 "
+        "[domains](results/learner/README.md): `lodl benchmark learner`.",
         "On the [founding table of SPO+](results/spo/README.md) it is best or within one of the "
         f"best in {n_cells[0]} of {n_cells[1]} cells: `lodl reproduce spo`.",
         f"- **Few solver calls**: {few} to {many} per instance if the objective is linear in the "

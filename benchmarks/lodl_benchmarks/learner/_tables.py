@@ -25,6 +25,9 @@ _COLUMNS = (
 )
 
 
+_N_ERRORS = 2  # standard errors of a difference that counts
+
+
 def tables(rows: Sequence[RowValues], tasks: Mapping[str, LearnerTask] = TASKS) -> list[Table]:
     """Return counts of better and worse tasks, a table per model, and the selected models.
 
@@ -52,13 +55,13 @@ def _counts(
         gaps = list(map(_difference, groups))
         verdicts = _verdicts(groups)
         counts = (
-            sum(mean < -error for mean, error in gaps),
-            sum(abs(mean) <= error for mean, error in gaps),
-            sum(mean > error for mean, error in gaps),
+            sum(mean < -_N_ERRORS * error for mean, error in gaps),
+            sum(abs(mean) <= _N_ERRORS * error for mean, error in gaps),
+            sum(mean > _N_ERRORS * error for mean, error in gaps),
             *(verdicts.count(word) for word in ("better", "worse")),
         )
         lines.append((Cell(model), *(Cell.of_number(n, "{}") for n in (len(groups), *counts))))
-    by_error = ("better by an error", "within one", "worse by an error")
+    by_error = ("better by two errors", "within two", "worse by two errors")
     columns = ("model", "tasks", *by_error, "better by Holm", "worse by Holm")
     return Table("Tasks on which the learner decides better than 2-stage", columns, tuple(lines))
 

@@ -33,6 +33,7 @@ _MARKS: Mapping[str, _Mark] = {
 _ONE = _Mark("#0f7ac0", "x", 5.0)
 _BUDGET = _Mark("#d55e00", "o", 5.0)
 _OTHER = _Mark("#b4b9bf", "o", 4.5)
+_NEAR = 0.85  # share of our price from which a budget has no label
 _WORST = 1.25  # times the regret of squared error: worse ones are at the edge
 
 
@@ -76,6 +77,8 @@ def _panel(axes: Axes, found: Sequence[Bill], prices: Sequence[float], label: st
         shape = "^" if bill.regret > _WORST else mark.shape
         edge = mark.colour if shape == "x" else PAPER
         axes.plot(*point, shape, color=mark.colour, markersize=mark.size, markeredgecolor=edge)
+        if bill.method in VARIANTS and point[0] > _NEAR * points[OURS][0]:
+            continue  # the budget does not bind: its label would hide that of the defaults
         axes.annotate(
             bill.method.partition(", ")[2].partition(" ")[0] or bill.method,
             point,

@@ -173,8 +173,8 @@ def _bill(by_task: _Scores) -> Table:
             Cell.of_number(bill.n_seeds, "{}"),
             Cell.of_number(bill.regret, "{:.3f}"),
             Cell.of_number(bill.calls, "{:,.1f}"),
-            Cell.of_number(bill.measured, "{:.2g}"),
-            *(Cell.of_number(seconds, "{:,.2g}") for seconds in bill.seconds),
+            _short(bill.measured),
+            *map(_short, bill.seconds),
         )
         for bill in bills(by_task)
     )
@@ -332,6 +332,11 @@ def _percent(value: float) -> Cell:
 def _pair(difference: Difference) -> Cell:
     mean, error = 100 * difference.mean, 100 * difference.error
     return Cell(plus_minus(mean, error, signed=True), mean)
+
+
+def _short(value: float) -> Cell:
+    """Return a number with two digits, or all before the point."""
+    return Cell(f"{value:,.0f}" if value >= 10 else f"{value:.2g}", value)
 
 
 def _seconds(score: Score) -> Cell:

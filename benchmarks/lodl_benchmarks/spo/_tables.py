@@ -204,11 +204,13 @@ def verdict(rows: Sequence[RowValues], published: Published | None = None) -> li
 
 
 def _is_best(name: str, found: Mapping[str, Column], published: Published) -> bool:
-    """Return whether no column is better by more than a standard error of the difference."""
+    """Return whether no column is better by more than a standard error of the difference.
+
+    A difference on a single draw has no error, and does not count.
+    """
     ours, cell = found[OURS], CELLS[name]
-    gaps: list[Figure] = [
-        ours.less(other) for method, other in found.items() if not method.startswith(OURS)
-    ]
+    paired = [ours.less(other) for method, other in found.items() if not method.startswith(OURS)]
+    gaps: list[Figure] = [gap for gap in paired if gap.n > 1]
     mean = ours.figure
     for method in PUBLISHED_METHODS:
         other = published.get((cell.n, cell.noise, cell.degree, method))
