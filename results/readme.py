@@ -214,11 +214,16 @@ def _texts() -> list[str]:
     n_worse = sum(row["not worse"] == "no" for row in every)
     learner = _table("learner/learner.md", "## Tasks on which")["linear"]
     affine, kinked, other = CALLS.values()
+    claim = (RESULTS / "spo" / "spo.md").read_text()
+    n_cells = re.findall(r"in (\d+) of (\d+) cells", claim)[0]
     return [
         f"Of {len(every)} linear tasks, `lodl` is best or within one standard error of the best on "
-        f"{n_best}, and worse than squared error",
-        f"by more than that on {n_worse}, whose labels are linear in the features. Linear models "
-        f"beat squared error on {learner['better']} of {learner['tasks']}",
+        f"{n_best}, and worse than squared error by more on {n_worse}.",
+        "Linear models beat squared error by more than two on "
+        f"{learner['better by two errors']} of {learner['tasks']} tasks from 12 "
+        "[domains](results/learner/README.md): `lodl benchmark learner`.",
+        "On the [founding table of SPO+](results/spo/README.md) it is best or within one of the "
+        f"best in {n_cells[0]} of {n_cells[1]} cells: `lodl reproduce spo`.",
         f"- **Few solver calls**: at most {affine} per instance if the objective is linear and "
         f"there is no context, {kinked} if it has a kink at the label, {other}",
     ]

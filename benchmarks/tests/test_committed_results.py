@@ -22,6 +22,13 @@ def test_tables_of_a_comparison_come_out_of_its_rows(name):
     assert f"{text}\n" == (RESULTS / name / f"{name}.md").read_text()
 
 
+def test_the_founding_tables_come_out_of_their_rows_but_for_published_figures():
+    text = (RESULTS / "spo" / "spo.md").read_text()
+    _, _, *ours = import_module("lodl_benchmarks.spo").tables(rows_of("spo"))
+    assert ours
+    assert all(f"## {table.caption}\n\n{table.markdown()}\n" in text for table in ours)
+
+
 @pytest.mark.parametrize("name", ["table1", "table2a", "table2b"])
 def test_tables_of_quality_come_out_of_their_data(name):
     table = read_json(RESULTS / "paper" / f"{name}.json", paper.QualityTable)

@@ -1,6 +1,6 @@
 """Pages of the results: the Markdown files in `results/`, with links that hold on the site.
 
-`results/README.md` becomes `results/pages/paper`, `results/rounds/README.md` becomes
+`results/README.md` becomes `results/pages/overview`, `results/rounds/README.md` becomes
 `results/pages/rounds`, and its table `results/rounds/rounds.md` `results/pages/rounds-rounds`.
 """
 
@@ -17,7 +17,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 def page_name(path: Path, results: Path) -> str:
     """Return the name of the page that a file becomes."""
     parts = [part for part in path.relative_to(results).with_suffix("").parts if part != "README"]
-    return "-".join(parts) or "paper"
+    return "-".join(parts) or "overview"
 
 
 def page_of(path: Path, results: Path, folder: Path) -> str:

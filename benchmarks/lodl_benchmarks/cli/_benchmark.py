@@ -37,15 +37,20 @@ def benchmarks() -> None:
 @benchmark.command()
 def rounds(
     task: Tasks = None,
+    method: Methods = None,
     seeds: Seeds = 3,
     out: Out = Path("runs/rounds"),
     n_jobs: Jobs = -1,
 ) -> None:
-    """Decision families with and without rounds, SPO+ and squared error."""
+    """Decision families with and without rounds, SPO+ and others. Shows all rows of `out`."""
     from lodl_benchmarks import rounds as room  # torch: only where needed
+    from lodl_benchmarks.pages import read_json_rows
 
     chosen = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
-    rows = room.run(room.plan(chosen, seeds), out, n_jobs=n_jobs)
+    methods = [name for name in method or room.METHODS if named("methods", name, room.METHODS)]
+    trials = [trial for trial in room.plan(chosen, seeds) if trial.method in methods]
+    room.run(trials, out, n_jobs=n_jobs)
+    rows = [values for _, values in read_json_rows(out / "rows.jsonl")]
     show_tables(room.tables(rows), out, "rounds.md")
 
 
@@ -64,15 +69,17 @@ def learner(
     first_seed: Annotated[int, typer.Option(min=0, help="The first data seed.")] = 1,
     out: Out = Path("runs/learner"),
 ) -> None:
-    """The learner with its defaults against squared error, on every domain."""
+    """The learner with its defaults against squared error. Shows all rows of `out`."""
     from lodl_benchmarks import learner as room  # torch: only where needed
+    from lodl_benchmarks.pages import read_json_rows
 
     tasks = [name for name in task or room.TASKS if named("tasks", name, room.TASKS)]
     models = model or ["linear"]
     for name in models:
         named("models", name, room.MODELS)
     data_seeds = range(first_seed, first_seed + seeds)
-    rows = room.run(room.plan(tasks, models, data_seeds), out)
+    room.run(room.plan(tasks, models, data_seeds), out)
+    rows = [values for _, values in read_json_rows(out / "rows.jsonl")]
     show_tables(room.tables(rows), out, "learner.md")
 
 
@@ -116,9 +123,9 @@ def peers(
     out: Out = Path("runs/peers"),
     n_jobs: Jobs = -1,
 ) -> None:
-    """The learner against PyEPO's methods and squared error."""
+    """The learner against PyEPO's methods and squared error. Shows all rows of `out`."""
     from lodl_benchmarks import peers as room  # torch and PyEPO: only where needed
-    from lodl_benchmarks.pages import save_figure
+    from lodl_benchmarks.pages import read_json_rows
 
     chosen = named("scale", scale, room.SCALES)
     names = [name for name in task or chosen.tasks if named("tasks", name, room.TASKS)]
@@ -126,10 +133,9 @@ def peers(
     first = chosen.seeds.start if first_seed is None else first_seed
     trials = room.plan(names, methods, range(first, first + (seeds or len(chosen.seeds))))
     tasks = {name: room.TASKS[name].averaging(chosen.n_initialisations) for name in names}
-    rows = room.run(trials, out, tasks=tasks, n_jobs=n_jobs)
-    show_tables(room.tables(rows), out, "peers.md")
-    if room.drawn_tasks(rows):
-        svg, png = save_figure(room.draw_peers(rows), out / "peers")
-        typer.echo(f"Picture: {svg} and {png}, page: {room.write_report(out)}")
-    else:
-        typer.echo("No picture: it compares methods with 2-stage, so add `--methods 2-stage`.")
+    room.run(trials, out, tasks=tasks, n_jobs=n_jobs)
+    kept = [values for _, values in read_json_rows(out / "rows.jsonl")]
+    show_tables(room.tables(kept), out, "peers.md")
+    pictures = room.write_pictures(kept, out)
+    shown = ", ".join(map(str, pictures)) or f"none without rows of 2-stage and {room.OURS}"
+    typer.echo(f"Pictures: {shown}; page: {room.write_report(out)}")

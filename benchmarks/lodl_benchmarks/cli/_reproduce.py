@@ -242,8 +242,62 @@ def spo(
     seeds = {size: of_size[:draws] for size, of_size in chosen.draws.items()}
     room.run(room.plan(cells, methods, seeds), out, n_jobs=n_jobs)
     rows = [values for _, values in pages.read_json_rows(out / "rows.jsonl")]
-    print_markdown("\n\n".join(room.verdict(rows, figures)) or "No row of the learner yet.")
     show_tables(room.tables(rows, figures), out, "spo.md")
+
+
+RealModels: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--models", help="Name of a model; repeat for several.")
+]
+RealMethods: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--methods", help="Name of a method; repeat for several.")
+]
+
+
+def pjm(
+    load: Annotated[Path, typer.Option(help="pjm_load.csv.gz: results/real/README.md.")],
+    model: RealModels = None,
+    method: RealMethods = None,
+    out: Out = OUT / "real",
+) -> None:
+    """Generation for the load of a power grid: published costs, simple methods, and the learner."""
+    _reproduce_real(load, "pjm_load.csv.gz", "pjm-2014-12", 0, model, method, out)
+
+
+def semo(
+    days: Annotated[
+        Path,
+        typer.Option(help="semo_prices.csv.gz, with semo_tasks.json: results/real/README.md."),
+    ],
+    model: RealModels = None,
+    method: RealMethods = None,
+    seeds: Annotated[int, typer.Option(min=0, help="Number of random splits.")] = 5,
+    out: Out = OUT / "real",
+) -> None:
+    """Irish electricity prices, knapsacks and schedules: simple methods, SPO+ and the learner."""
+    _reproduce_real(days, "semo_prices.csv.gz", "semo-", seeds, model, method, out)
+
+
+def _reproduce_real(
+    file: Path,
+    name: str,
+    prefix: str,
+    seeds: int,
+    models: list[str] | None,
+    methods: list[str] | None,
+    out: Path,
+) -> None:
+    """Run the tasks with a prefix on a file, and show them next to published figures."""
+    from lodl_benchmarks import real as room  # torch: only where needed
+
+    if file.name != name:
+        raise InvalidInputError(f"The file must have the name {name}, got {file.name}.")
+    tasks = [task for task in room.TASKS if task.startswith(prefix)]
+    chosen = [model for model in models or room.MODELS if named("models", model, room.MODELS)]
+    known = dict.fromkeys(room.METHODS, True)
+    run = [method for method in methods or known if named("methods", method, known)]
+    room.run(room.plan(file.parent, tasks, chosen, run, seeds), out)
+    rows = room.stored_rows(out)
+    show_tables(room.published_tables(rows, tasks), out, f"{prefix.partition('-')[0]}.md")
 
 
 IN_ORDER: tuple[Callable[..., None], ...] = (
@@ -256,7 +310,7 @@ IN_ORDER: tuple[Callable[..., None], ...] = (
     figure_cost,
 )
 
-others: tuple[Callable[..., None], ...] = (settings, spo)
+others: tuple[Callable[..., None], ...] = (settings, spo, pjm, semo)
 for command in (*IN_ORDER, *others):
     reproduce.command()(command)
 

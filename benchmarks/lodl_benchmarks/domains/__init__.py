@@ -11,6 +11,7 @@ from lodl_benchmarks.domains._assignment import Assignment, assignment
 from lodl_benchmarks.domains._dispatch import Dispatch, dispatch
 from lodl_benchmarks.domains._energy_scheduling import EnergyScheduling, energy_scheduling
 from lodl_benchmarks.domains._linear_model import linear_model
+from lodl_benchmarks.domains._paths import all_paths
 from lodl_benchmarks.domains._portfolio import Portfolio, portfolio, synthetic_prices
 from lodl_benchmarks.domains._price_file import Prices, read_prices
 from lodl_benchmarks.domains._sector_portfolio import SectorPortfolio, sector_portfolio
@@ -46,6 +47,7 @@ __all__ = [
     "TravellingSalesman",
     "UnitCommitment",
     "WebAdvertising",
+    "all_paths",
     "assignment",
     "dispatch",
     "energy_scheduling",

@@ -21,7 +21,7 @@ LINEAR_MODEL = Setup(
     title=DOMAINS["linear"],
     build=linear_model,
     # Noise and learning rate are the authors', known for this domain. Narrower noise validates as
-    # well or better, and rate 0.01 as well for all but DFL: see results/README.md.
+    # well or better, and rate 0.01 as well for all but DFL: see results/paper/README.md.
     sampler=AllPerturbed(scale=1.0),
     samplers=(AllPerturbed(scale=0.3), AllPerturbed(scale=1.0)),
     surrogate=SoftTopK(k=1, epsilon=0.01),

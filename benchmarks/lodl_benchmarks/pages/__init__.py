@@ -20,6 +20,7 @@ from lodl_benchmarks.pages._result_sections import (
 from lodl_benchmarks.pages._results import Result, Results, results_of
 from lodl_benchmarks.pages._rows import PARTS, Row, parse_row, read_json_rows, read_rows
 from lodl_benchmarks.pages._slices import Slice, draw_slice, slices_section
+from lodl_benchmarks.pages._tests import holm, p_cell, t_test, verdict_of
 
 __all__ = [
     "FIDELITY_TEXT",
@@ -36,10 +37,12 @@ __all__ = [
     "draw_slice",
     "draw_time",
     "fidelity_section",
+    "holm",
     "in_method_order",
     "mean_cell",
     "method_colours",
     "others_section",
+    "p_cell",
     "parse_row",
     "plus_minus",
     "quality_section",
@@ -51,6 +54,8 @@ __all__ = [
     "save_figure",
     "settings_section",
     "slices_section",
+    "t_test",
     "time_section",
+    "verdict_of",
     "write_page",
 ]

@@ -2,8 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -11,17 +14,29 @@ from torch import Tensor
 
 from lodl._typing import Array
 from lodl.learning import DecisionFocusedRegressor
-from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE, Family, fit
+from lodl.losses import (
+    ConvexDirectedQuadratic,
+    DecisionHinges,
+    DirectedWeightedMSE,
+    Family,
+    fit,
+)
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem
 from lodl.report import Trial as FitTrial
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.peers._loop import Criterion, Member
+from lodl_benchmarks.peers._opt_model import OptModel
+from lodl_benchmarks.peers._polytope import adjacent_vertices, binding_normals
 from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
 from lodl_benchmarks.peers._treatment import Chosen, Criteria, Data, Treatment, train_one, treat
 
 OURS = "lodl"
 TWO_STAGE = "2-stage"
+
+_COUNTS = ("n_calls", "round")  # of a trial
+_CHECKS = 20  # solver calls that check the problem, at most, whatever the number of instances
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +51,8 @@ class Outcome:
 class Method(ABC):
     """A way to train a model for decisions."""
 
-    needs_linear = False
+    needs_linear = False  # whether the objective must be linear in the label
+    needs_paths = False  # whether decisions must be the paths of a small grid
 
     @abstractmethod
     def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
@@ -120,6 +136,58 @@ class OneModel(Method):
 
 
 @dataclass(frozen=True)
+class LAVA(Treated):
+    """Hinges at the vertices next to the best decision (Berden et al., 2025).
+
+        sum over adjacent z of max(y_hat . z* - y_hat . z, -epsilon),
+
+    with predictions in deviations of the labels, and epsilon 0.1 as published or 1.
+    """
+
+    needs_linear = needs_paths = True
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        return (0.1, 1.0)
+
+    def criteria(self, data: Data) -> Criteria:
+        problem, unit = data.evaluator.problem, float((data.y - data.y.mean(axis=0)).std())
+        steps = torch.as_tensor(adjacent_vertices(problem, data.y))  # z* - z; 0 fills up
+
+        def criterion(members: Sequence[Member]) -> Criterion:
+            margins = torch.tensor([-member.choice.parameter for member in members])
+
+            def lava(y_hat: Tensor, rows: Tensor, models: Sequence[int]) -> Tensor:
+                gaps = torch.einsum("mbd,mbkd->mbk", y_hat / unit, steps[rows])
+                hinges = torch.maximum(gaps, margins[list(models)].reshape(-1, 1, 1))
+                return hinges.sum(dim=2)
+
+            return lava
+
+        return criterion
+
+
+@dataclass(frozen=True)
+class CaVE(Treated):
+    """PyEPO's cone-aligned loss: the normals of the binding constraints stand in for the solver."""
+
+    needs_linear = needs_paths = True
+
+    def criteria(self, data: Data) -> Criteria:
+        problem, y = data.evaluator.problem, data.y
+        assert isinstance(problem, LinearProblem)
+        normals = torch.as_tensor(binding_normals(problem, y))
+        unit = float((y - y.mean(axis=0)).std())
+        module = import_module("pyepo.func").CaVE(OptModel(problem, y.shape[1]), reduction="none")
+
+        def cave(y_hat: Tensor, rows: Tensor, _models: Sequence[int]) -> Tensor:
+            losses: Tensor = module((y_hat / unit).flatten(0, 1), normals[rows.flatten()])
+            return losses.reshape(rows.shape)
+
+        return lambda _members: cave
+
+
+@dataclass(frozen=True)
 class AtLabels(Treated):
     """A family of the paper, learned from points around the labels."""
 
@@ -143,14 +211,34 @@ class AtLabels(Treated):
 
 @dataclass(frozen=True)
 class Ours(Method):
-    """`DecisionFocusedRegressor` with its defaults: folds, choice and refit are its own."""
+    """`DecisionFocusedRegressor`: folds, choice and refit are its own.
+
+    It has its defaults, unless it is a variant whose calls are limited or that lacks a part.
+    """
+
+    calls: int | None = None  # limit on calls for each instance; None for no limit
+    options: tuple[tuple[str, Any], ...] = ()  # further arguments, as pairs of name and value
+    # Part that it does without, as pairs of a private name of `lodl.learning` and what replaces it.
+    without: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it differs from the defaults."""
+        return self != Ours()
 
     def run(self, data: Data, treatment: Treatment, x_test: Array) -> Outcome:
         architecture, part = data.architecture, data.evaluator.part
         module = architecture.module() if architecture.hidden else None
-        model = DecisionFocusedRegressor(data.evaluator.problem, module, random_state=data.seed)
-        model.fit(data.x, data.y, context=part.context)
-        n = len(data.y)
+        n, options = len(data.y), dict(self.options)
+        if self.calls is not None:
+            options["max_calls"] = self.calls * n + _CHECKS
+        model = DecisionFocusedRegressor(
+            data.evaluator.problem, module, random_state=data.seed, **options
+        )
+        with ExitStack() as stack:
+            for name, replacement in self.without:
+                stack.enter_context(patch(f"lodl.learning.{name}", replacement))
+            model.fit(data.x, data.y, context=part.context)
         data.ledger.move(n, "looks", "test")  # the harness asked for the optimum, not the learner
         result = model.result_
         data.ledger.move(n_looks(result.trials, n), "training", "looks")
@@ -170,11 +258,12 @@ class Ours(Method):
 def n_looks(trials: Sequence[FitTrial], n_instances: int) -> int:
     """Return the calls of our learner that choose among models and teach none.
 
-    A round calls the solver at several points near each held-out prediction and learns from the
-    answers. Models that are only compared cost one call per instance.
+    A round calls the solver at held-out predictions and learns from the answers. A model that is
+    only compared costs at most one call per instance, after the last round.
     """
-    calls = np.diff([row.n_calls for row in trials])
-    return int(calls[calls <= n_instances].sum())
+    calls, rounds = (np.array([getattr(row, name) for row in trials]) for name in _COUNTS)
+    is_round = np.diff(np.maximum.accumulate(rounds)) > 0
+    return int(np.diff(calls)[(np.diff(calls) <= n_instances) & ~is_round].sum())
 
 
 _RATIO = (("solve_ratio", 0.05),)
@@ -193,6 +282,27 @@ ONE_MODEL: Mapping[str, OneModel] = {
 }
 """SPO+ without a search, by name."""
 
+BUDGETS: Mapping[str, Ours] = {f"{OURS}, {n} calls": Ours(calls=n) for n in (1, 2, 5, 10, 20)}
+"""Our learner with a limit on the calls for each instance, by name."""
+
+ABLATIONS: Mapping[str, Ours] = {
+    f"{OURS}, one loss": Ours(options=(("families", (DecisionHinges(squared_error=0.1),)),)),
+    f"{OURS}, own decisions": Ours(
+        without=(("_defaults.Situation.is_shared", property(lambda _: False)),)
+    ),
+    f"{OURS}, no rounds": Ours(options=(("n_rounds", 0),)),
+    f"{OURS}, no average": Ours(options=(("ensemble", False),)),
+    f"{OURS}, no shrinkage": Ours(without=(("_search._SHRINKAGES", ()),)),
+    f"{OURS}, no test of the model": Ours(without=(("_fit.is_right", lambda *_: False),)),
+    f"{OURS}, no corrections": Ours(without=(("_fit._is_corrected", lambda *_: False),)),
+}
+"""Our learner without one of its parts, by name.
+
+Without shared decisions an instance learns from its own calls, with the losses, samples and rounds
+that are the defaults then. Without rounds there are ten points around each label instead. Without
+the average, one loss is selected and one model trained on all instances.
+"""
+
 METHODS: Mapping[str, Method] = {
     TWO_STAGE: TwoStage(),
     "SPO+": _SPO_PLUS,
@@ -203,6 +313,10 @@ METHODS: Mapping[str, Method] = {
     "NCE": _pool("NCE", "decisions"),
     OURS: Ours(),
     **ONE_MODEL,
+    **BUDGETS,
+    **ABLATIONS,
+    "LAVA": LAVA(),
+    "CaVE": CaVE(),
     "CMAP": _pool("CMAP", "decisions"),
     "ptLTR": _pool("ptLTR", "costs"),
     "prLTR": _pool("prLTR", "costs"),
@@ -224,3 +338,6 @@ METHODS: Mapping[str, Method] = {
     "ConvexDirectedQuadratic": AtLabels(ConvexDirectedQuadratic(), 300),
 }
 """The methods by name, the most important first."""
+
+VARIANTS = frozenset((*BUDGETS, *ABLATIONS))
+"""Names of our learner with other settings than its defaults: no method to compare it with."""

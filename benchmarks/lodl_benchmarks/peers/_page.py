@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from lodl.report import Table
 from lodl.report.page import Block, Section, render
 from lodl.report.style import inline_svg
-from lodl_benchmarks.pages import read_json_rows, write_page
-from lodl_benchmarks.peers._draw import draw_peers, drawn_tasks
+from lodl_benchmarks.pages import read_json_rows, save_figure, write_page
+from lodl_benchmarks.peers._bill import bills
+from lodl_benchmarks.peers._draw import draw_bill
+from lodl_benchmarks.peers._draw_ranks import draw_ranks
 from lodl_benchmarks.peers._standings import verdict
 from lodl_benchmarks.peers._summary import scores
 from lodl_benchmarks.peers._tables import summary_tables, task_tables
@@ -17,6 +21,15 @@ _FOOTER = (
     "Regret is what decisions cost more than the best ones, as a share of what those cost. All "
     "methods share one solver, one training loop and one treatment; lodl has its defaults. ± is "
     "the standard error of a difference, paired by data seed and test instance."
+)
+_RANKS = (
+    "Share of tasks on which a method is within a factor of the best one, and mean ranks with "
+    "intervals from tasks drawn again."
+)
+_BILL = (
+    "Regret over that of 2-stage against all solver calls, looks included, and against CPU "
+    "seconds: those measured outside the solver, and the calls at three prices. Numbers at the "
+    "points are budgets of calls an instance and epochs. Geometric means over tasks."
 )
 
 
@@ -43,23 +56,32 @@ def _sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
         Section("together", "All tasks together", "", _blocks(summary_tables(rows))),
         Section("tasks", "Task by task", "", _blocks(task_tables(rows))),
     ]
-    if not drawn_tasks(rows):
-        return tables
-    label = "Test regret against oracle calls, one panel per task"
-    picture = inline_svg(draw_peers(rows), "peers", label=label)
-    text = (
-        "Test regret against oracle calls, those of all models that were trained. Bars are "
-        "standard errors of the difference to 2-stage."
-    )
     return [
-        Section(
-            "regret-and-calls",
-            "Regret and calls",
-            text,
-            (Block(svgs=(picture,), is_wide=True),),
+        *(
+            Section(name, title, text, (Block(svgs=(_svg(figure, name, title),), is_wide=True),))
+            for name, title, text, figure in _pictures(rows)
         ),
         *tables,
     ]
+
+
+def write_pictures(rows: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Write the pictures as SVG and PNG, if 2-stage and ours have linear tasks; return the SVGs."""
+    return [save_figure(figure, folder / name)[0] for name, _, _, figure in _pictures(rows)]
+
+
+def _pictures(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str, Figure]]:
+    """Return name, title, text and figure of each picture."""
+    if not bills(scores(rows)):
+        return []
+    return [
+        ("ranks", "Profile and ranks", _RANKS, draw_ranks(rows)),
+        ("bill", "The bill", _BILL, draw_bill(rows)),
+    ]
+
+
+def _svg(figure: Figure, name: str, title: str) -> str:
+    return inline_svg(figure, name, label=title)
 
 
 def _blocks(tables: Sequence[Table]) -> tuple[Block, ...]:

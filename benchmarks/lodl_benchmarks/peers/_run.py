@@ -18,7 +18,7 @@ from lodl_benchmarks.peers._tasks import TASKS, PeersTask
 from lodl_benchmarks.peers._treatment import Data
 from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, learner_digest
 
-_CORE = (TWO_STAGE, "SPO+", "PFYL", "lsLTR", "NCE", OURS)
+_CORE: tuple[str, ...] = (TWO_STAGE, "SPO+", "PFYL", "lsLTR", "NCE", OURS)
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,24 @@ N_BLOCKS = 50  # blocks of test instances whose means a row keeps: enough for pa
 
 
 def plan(tasks: Sequence[str], methods: Sequence[str], seeds: Sequence[int]) -> list[Trial]:
-    """Return all trials, seed by seed. Methods that need linearity skip other tasks."""
+    """Return all trials, seed by seed. Methods skip tasks that they are not for."""
     return [
         Trial(task, method, seed)
         for seed in seeds
         for task in tasks
         for method in methods
-        if TASKS[task].is_linear or not METHODS[method].needs_linear
+        if _applies(TASKS[task], METHODS[method])
     ]
+
+
+def _applies(task: PeersTask, method: Method) -> bool:
+    """Return whether a method can be run on a task; variants of ours are for linear models."""
+    is_variant = isinstance(method, Ours) and method.is_variant
+    if is_variant and (task.hidden or not task.is_linear):
+        return False
+    return (task.is_linear or not method.needs_linear) and (
+        task.has_paths or not method.needs_paths
+    )
 
 
 def run(
@@ -109,12 +119,14 @@ def _blocks(values: Array) -> list[float]:
 
 def _identity(trial: Trial, task: PeersTask, method: Method) -> dict[str, Any]:
     """Return what distinguishes a row from others, as JSON values."""
-    is_ours = isinstance(method, Ours)
+    settings = f"{method!r} {asdict(task.treatment)}"
+    if isinstance(method, Ours):
+        settings = learner_digest()
     return {
         "task": trial.task,
         "method": trial.method,
         "seed": trial.seed,
         "data": task.data(trial.seed),
-        "settings": learner_digest() if is_ours else f"{method!r} {asdict(task.treatment)}",
+        "settings": settings,
         "hidden": list(task.hidden),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lodl_benchmarks.peers._methods import OURS, TWO_STAGE
+from lodl_benchmarks.peers._methods import OURS, TWO_STAGE, VARIANTS
 from lodl_benchmarks.peers._summary import Difference, Score
 from lodl_benchmarks.peers._tasks import LINEAR
 
@@ -30,7 +30,7 @@ class Standing:
             others = {
                 name: score.on(ours.blocks)
                 for name, score in of_task.items()
-                if name != OURS and ours.blocks.keys() <= score.blocks.keys()
+                if name not in VARIANTS | {OURS} and ours.blocks.keys() <= score.blocks.keys()
             }
         if ours is None or TWO_STAGE not in others:
             return None

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.stats import t as student
 
 from lodl._typing import Array
-from lodl_benchmarks.peers._methods import METHODS, OURS
+from lodl_benchmarks.pages import t_test
+from lodl_benchmarks.peers._methods import METHODS, ONE_MODEL, OURS, VARIANTS
 
 
 @dataclass(frozen=True)
@@ -35,23 +36,7 @@ class Difference:
     @property
     def p_value(self) -> float:
         """Two-sided p-value of a t-test over data seeds. One seed shows nothing: 1."""
-        if self.n_seeds < 2 or self.mean == 0:
-            return 1.0
-        if self.error == 0:
-            return 0.0
-        return float(2 * student.sf(abs(self.mean) / self.error, self.n_seeds - 1))
-
-
-def holm(p_values: Sequence[float]) -> Array:
-    """Return p-values corrected for the number of tests (Holm, 1979).
-
-    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than those before it.
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p)
-    corrected = np.empty_like(p)
-    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return np.minimum(corrected, 1.0)
+        return t_test(self.mean, self.error, self.n_seeds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +53,19 @@ class Score:
     # Mean of the processor's seconds in the solver, of the rows that have them.
     seconds_solving: float | None
     seconds: float | None  # mean of the processor's seconds of all models
+
+    @property
+    def all_calls(self) -> float:
+        """Mean of all solver calls, looks included: a single model needs none, but the harness."""
+        return self.calls + (0.0 if self.method in ONE_MODEL else self.looks)
+
+    def seconds_with(self, seconds_a_call: float) -> float:
+        """Return CPU seconds if a call took so long: measured without the solver, and calls."""
+        return (
+            (self.seconds or 0.0)
+            - (self.seconds_solving or 0.0)
+            + (seconds_a_call * self.all_calls)
+        )
 
     @property
     def regret(self) -> float:
@@ -128,7 +126,9 @@ def complete_methods(by_task: Mapping[str, Mapping[str, Score]]) -> list[str]:
     return [
         method
         for method in METHODS
-        if tasks and all(method in of and len(of[method].blocks) >= n for of, n in tasks)
+        if method not in VARIANTS
+        and tasks
+        and all(method in of and len(of[method].blocks) >= n for of, n in tasks)
     ]
 
 

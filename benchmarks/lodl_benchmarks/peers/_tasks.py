@@ -28,6 +28,8 @@ class PeersTask(Task):
     hidden: tuple[int, ...] = ()  # widths of the model's hidden layers; empty for a linear model
     # Whether the objective is linear in the label, as PyEPO's methods require.
     is_linear: bool = True
+    n: int | None = None  # instances to train and validate on, of linear tasks
+    has_paths: bool = False  # whether decisions are the paths of a grid so small that all are known
     # Learning rates, folds and steps, the same for all methods.
     treatment: Treatment = field(default_factory=Treatment)
 
@@ -47,6 +49,8 @@ def _path(
         f"path {grid}x{grid}, {_model(hidden)}n = {n:,}, degree {degree}, noise {noise:g}",
         partial(shortest_path, sizes=_sizes(n), grid=(grid, grid), degree=degree, noise=noise),
         hidden,
+        n=n,
+        has_paths=grid == 5,
     )
 
 
@@ -55,12 +59,16 @@ def _knapsack(n: int, n_items: int, *, hidden: tuple[int, ...] = ()) -> PeersTas
         f"knapsack of {n_items}, {_model(hidden)}n = {n}",
         partial(knapsack, sizes=_sizes(n), n_items=n_items),
         hidden,
+        n=n,
     )
 
 
 def _assignment(*, hidden: tuple[int, ...] = ()) -> PeersTask:
     return PeersTask(
-        f"assignment 8x8, {_model(hidden)}n = 300", partial(assignment, sizes=_sizes(300)), hidden
+        f"assignment 8x8, {_model(hidden)}n = 300",
+        partial(assignment, sizes=_sizes(300)),
+        hidden,
+        n=300,
     )
 
 
@@ -82,10 +90,12 @@ LINEAR: Mapping[str, PeersTask] = {
     "knapsack-32": _knapsack(200, 32),
     "assignment": _assignment(),
     "salesman": PeersTask(
-        "travelling salesman, 10 nodes, n = 100", partial(travelling_salesman, sizes=_sizes(100))
+        "travelling salesman, 10 nodes, n = 100",
+        partial(travelling_salesman, sizes=_sizes(100)),
+        n=100,
     ),
     "sectors": PeersTask(
-        "portfolio within sectors, n = 200", partial(sector_portfolio, sizes=_sizes(200))
+        "portfolio within sectors, n = 200", partial(sector_portfolio, sizes=_sizes(200)), n=200
     ),
 }
 """The tasks that our learner is judged on: linear models for linear objectives."""

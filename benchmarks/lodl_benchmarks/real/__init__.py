@@ -4,6 +4,7 @@ from lodl_benchmarks.real._demands import bikes, restaurant
 from lodl_benchmarks.real._flights import ReserveCrews, flight_staff, reserve_crews
 from lodl_benchmarks.real._job_scheduling import Job, JobScheduling
 from lodl_benchmarks.real._pjm import PJM_ORIGINS, GenerationScheduling, pjm
+from lodl_benchmarks.real._published import published_tables
 from lodl_benchmarks.real._run import METHODS, RealTrial, plan, run, stored_rows
 from lodl_benchmarks.real._semo import SEMO_TASKS, semo
 from lodl_benchmarks.real._split import Split
@@ -29,6 +30,7 @@ __all__ = [
     "flight_staff",
     "pjm",
     "plan",
+    "published_tables",
     "reserve_crews",
     "restaurant",
     "run",

@@ -1,6 +1,6 @@
 """The founding table of SPO+ (Elmachtoub and Grigas), and our learner on the same draws."""
 
-from lodl_benchmarks.spo._exact import all_paths, predict, spo_plus_weights
+from lodl_benchmarks.spo._exact import predict, spo_plus_weights
 from lodl_benchmarks.spo._methods import METHODS
 from lodl_benchmarks.spo._published import Figure, Published, read_published
 from lodl_benchmarks.spo._run import plan, run
@@ -15,7 +15,6 @@ __all__ = [
     "Figure",
     "Published",
     "Scale",
-    "all_paths",
     "founding_path",
     "plan",
     "predict",

@@ -16,8 +16,9 @@ from lodl._typing import Array
 from lodl.domains import Domain
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem
+from lodl_benchmarks.domains import all_paths
 from lodl_benchmarks.learner import MODELS
-from lodl_benchmarks.spo._exact import all_paths, predict, spo_plus_weights
+from lodl_benchmarks.spo._exact import predict, spo_plus_weights
 
 OURS = "lodl"
 LEAST_SQUARES, SPO_PLUS = "least squares", "SPO+"

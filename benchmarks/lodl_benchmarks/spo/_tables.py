@@ -8,7 +8,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl.report import Cell as Entry
 from lodl.report import Table
-from lodl_benchmarks.pages import plus_minus
+from lodl_benchmarks.pages import holm, plus_minus, t_test, verdict_of
 from lodl_benchmarks.runner import RowValues
 from lodl_benchmarks.spo._methods import LEAST_SQUARES, METHODS, OURS, SPO_PLUS, SPO_PLUS_ALL
 from lodl_benchmarks.spo._published import PUBLISHED_METHODS, Figure, Published
@@ -16,6 +16,7 @@ from lodl_benchmarks.spo._tasks import CELLS
 
 _SAME = {SPO_PLUS: SPO_PLUS, LEAST_SQUARES: LEAST_SQUARES, "random forest": "forest"}
 """Our name of each published method that we ran, too."""
+_REFERENCES = (SPO_PLUS, SPO_PLUS_ALL, LEAST_SQUARES, f"{LEAST_SQUARES}, all rows")
 _FROM_DEGREE = 4  # linear models are wrong from here on
 
 
@@ -32,10 +33,23 @@ class Column:
         """The mean over draws and its standard error."""
         return _figure(np.array(list(self.percent.values())))
 
-    def less(self, other: "Column") -> Figure:
+    def less(self, other: "Column") -> "Gap":
         """Return the paired difference to another method, on the draws of both."""
         draws = sorted(self.percent.keys() & other.percent.keys())
-        return _figure(np.array([self.percent[d] - other.percent[d] for d in draws]))
+        figure = _figure(np.array([self.percent[d] - other.percent[d] for d in draws]))
+        return Gap(figure.mean, figure.error, len(draws))
+
+
+@dataclass(frozen=True)
+class Gap(Figure):
+    """A paired difference and its standard error."""
+
+    n: int  # number of draws
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of a t-test over draws."""
+        return t_test(self.mean, self.error, self.n)
 
 
 def _figure(values: Array) -> Figure:
@@ -61,9 +75,14 @@ def columns(rows: Sequence[RowValues]) -> dict[str, dict[str, Column]]:
 
 
 def tables(rows: Sequence[RowValues], published: Published | None = None) -> list[Table]:
-    """Return the published table beside ours, and the methods on the same draws."""
+    """Return what was to be shown, the published table beside ours, and methods on the same draws.
+
+    The first two depend on the published figures.
+    """
     by_cell = columns(rows)
-    return [_beside_published(by_cell, published or {}), *_on_same_draws(by_cell)]
+    claims = verdict(rows, published) or ["No row of the learner yet."]
+    shown = Table("What was to be shown", ("claim",), tuple((Entry(line),) for line in claims))
+    return [shown, _beside_published(by_cell, published or {}), *_on_same_draws(by_cell)]
 
 
 def _beside_published(by_cell: Mapping[str, Mapping[str, Column]], published: Published) -> Table:
@@ -85,7 +104,7 @@ def _beside_published(by_cell: Mapping[str, Mapping[str, Column]], published: Pu
 
 
 def _on_same_draws(by_cell: Mapping[str, Mapping[str, Column]]) -> Iterator[Table]:
-    """Yield the regrets of all methods, and the differences of ours to SPO+ with their price."""
+    """Yield the regrets of all methods, their CPU seconds, and the differences of ours to SPO+."""
     shown = [method for method in METHODS if any(method in found for found in by_cell.values())]
     lines = tuple(
         (
@@ -95,31 +114,51 @@ def _on_same_draws(by_cell: Mapping[str, Mapping[str, Column]]) -> Iterator[Tabl
         for name, found in by_cell.items()
     )
     yield Table("Methods on the same draws, in %", ("data", *shown), lines)
-    ours = {name: found for name, found in by_cell.items() if OURS in found}
-    references = (SPO_PLUS, SPO_PLUS_ALL, f"{LEAST_SQUARES}, all rows")
-    if ours:
-        titles = ("data", "draws", *(f"{OURS} less {name}" for name in references))
-        titles += ("calls an instance", f"CPU s of {OURS}", *(f"of {name}" for name in references))
-        yield Table(
-            f"{OURS} less other methods, paired by draw, in points",
-            titles,
-            tuple(_differences(name, found, references) for name, found in ours.items()),
+    seconds = tuple(
+        (
+            Entry(CELLS[name].title),
+            *(
+                Entry(f"{found[method].seconds:.2g} ({len(found[method].percent)})")
+                if method in found
+                else Entry("")
+                for method in shown
+            ),
         )
-
-
-def _differences(
-    name: str, found: Mapping[str, Column], references: Sequence[str]
-) -> tuple[Entry, ...]:
-    ours, cell = found[OURS], CELLS[name]
-    others = [found.get(reference) for reference in references]
-    calls = None if ours.calls is None else ours.calls / (cell.n + cell.n // 4)
-    return (
-        Entry(cell.title),
-        Entry.of_number(len(ours.percent), "{}"),
-        *(_entry(ours.less(other) if other else None, signed=True) for other in others),
-        Entry.of_number(calls, "{:.1f}"),
-        *(Entry.of_number(one.seconds if one else None, "{:.2g}") for one in (ours, *others)),
+        for name, found in by_cell.items()
     )
+    yield Table("CPU seconds of a draw (number of draws)", ("data", *shown), seconds)
+    for ours in (method for method in METHODS if method.startswith(OURS)):
+        cells = {name: found for name, found in by_cell.items() if ours in found}
+        if cells:
+            yield _differences(ours, cells)
+
+
+def _differences(ours: str, cells: Mapping[str, Mapping[str, Column]]) -> Table:
+    """Return our learner less other methods, with tests corrected for the number of cells."""
+    lines = []
+    for name, found in cells.items():
+        n, calls = CELLS[name].n + CELLS[name].n // 4, found[ours].calls
+        lines.append(
+            [
+                Entry(CELLS[name].title),
+                Entry.of_number(len(found[ours].percent), "{}"),
+                Entry.of_number(None if calls is None else calls / n, "{:.1f}"),
+            ]
+        )
+    for reference in _REFERENCES:
+        gaps = [
+            found[ours].less(found[reference]) if reference in found else None
+            for found in cells.values()
+        ]
+        corrected = iter(holm([gap.p_value for gap in gaps if gap]))
+        for line, gap in zip(lines, gaps, strict=True):
+            outcome = verdict_of(gap.mean, next(corrected)) if gap else ""
+            line += [_entry(gap, signed=True), Entry(outcome)]
+    columns = ["data", "draws", "calls an instance"]
+    for reference in _REFERENCES:
+        columns += [f"less {reference}", "by Holm"]
+    caption = f"{ours} less other methods, paired by draw, in points"
+    return Table(caption, tuple(columns), tuple(map(tuple, lines)))
 
 
 def verdict(rows: Sequence[RowValues], published: Published | None = None) -> list[str]:
@@ -141,18 +180,37 @@ def verdict(rows: Sequence[RowValues], published: Published | None = None) -> li
         curved = [gap for degree, gap in gaps if degree >= _FROM_DEGREE]
         better = sum(gap.mean < -gap.error for gap in curved)
         worse = sum(gap.mean > gap.error for _, gap in gaps)
+        corrected = holm([gap.p_value for _, gap in gaps])
+        pairs = zip(gaps, corrected, strict=True)
+        verdicts = [verdict_of(gap.mean, p) for (_, gap), p in pairs]
         lines.append(
             f"Beside {reference} on the same draws it is better by more than one standard error in "
             f"{better} of {len(curved)} cells from degree {_FROM_DEGREE} on, and worse in {worse} "
-            f"of all {len(gaps)}."
+            f"of all {len(gaps)}; by Holm's corrected tests better in {verdicts.count('better')} "
+            f"and worse in {verdicts.count('worse')} of all {len(gaps)}."
+        )
+    straight = [
+        found[OURS].less(found[f"{LEAST_SQUARES}, all rows"])
+        for name, found in by_cell.items()
+        if CELLS[name].degree < _FROM_DEGREE and f"{LEAST_SQUARES}, all rows" in found
+    ]
+    if straight:
+        worse = sum(gap.mean > gap.error for gap in straight)
+        lines.append(
+            f"It is worse than least squares on all rows by more than one standard error in "
+            f"{worse} of {len(straight)} cells of degrees 1 and 2."
         )
     return lines
 
 
 def _is_best(name: str, found: Mapping[str, Column], published: Published) -> bool:
-    """Return whether no column is better by more than a standard error of the difference."""
+    """Return whether no column is better by more than a standard error of the difference.
+
+    A difference on a single draw has no error, and does not count.
+    """
     ours, cell = found[OURS], CELLS[name]
-    gaps = [ours.less(other) for method, other in found.items() if not method.startswith(OURS)]
+    paired = [ours.less(other) for method, other in found.items() if not method.startswith(OURS)]
+    gaps: list[Figure] = [gap for gap in paired if gap.n > 1]
     mean = ours.figure
     for method in PUBLISHED_METHODS:
         other = published.get((cell.n, cell.noise, cell.degree, method))

@@ -5,16 +5,19 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import linprog, nnls
 from scipy.stats import ttest_rel
 
-from lodl.domains import Split, newsvendor, shortest_path
+from lodl.domains import ShortestPath, Split, newsvendor, shortest_path
 from lodl.evaluation import regret
 from lodl.report import Trial as FitTrial
+from lodl_benchmarks.domains import all_paths
+from lodl_benchmarks.pages import holm
 from lodl_benchmarks.peers import (
     METHODS,
     SCALES,
     TASKS,
-    draw_peers,
+    draw_bill,
     draw_ranks,
     plan,
     run,
@@ -24,14 +27,14 @@ from lodl_benchmarks.peers import (
 from lodl_benchmarks.peers._counted import counted
 from lodl_benchmarks.peers._evaluator import Evaluator
 from lodl_benchmarks.peers._loop import Choice, Member, Settings
-from lodl_benchmarks.peers._methods import OURS, Method, Outcome, n_looks
+from lodl_benchmarks.peers._methods import ABLATIONS, BUDGETS, OURS, Method, Outcome, n_looks
 from lodl_benchmarks.peers._opt_model import OptModel
+from lodl_benchmarks.peers._polytope import adjacent_vertices, binding_normals
 from lodl_benchmarks.peers._pyepo import Known, PyEPOLoss
 from lodl_benchmarks.peers._standings import standings, verdict
 from lodl_benchmarks.peers._summary import (
     Difference,
     complete_methods,
-    holm,
     mean_rank_interval,
     profile,
     ranks,
@@ -274,12 +277,11 @@ def test_a_difference_that_survives_the_correction_is_named(rows):
     ours = [as_ours(row, 0.0) for row in rows if row["method"] == "SPO+"]
     flat = [{**row, "test_blocks": [1.0 + row["seed"] / 1e4] * 20} for row in [*rows, *ours]]
     flat = [as_ours(row, 0.5) if row["method"] == OURS else row for row in flat]
-    (line,) = tables(flat)[1].rows
-    assert [cell.text for cell in line][4::4] == ["better", "better"]
-    (line,) = tables([*rows, *(as_ours(row, 1.0) for row in rows if row["method"] == "SPO+")])[
-        1
-    ].rows
-    assert line[4].text == "open"
+    (line,) = table_of(flat, "Paired").rows
+    assert [cell.text for cell in line][5::5] == ["better", "better"]
+    same = [as_ours(row, 1.0) for row in rows if row["method"] == "SPO+"]
+    (line,) = table_of([*rows, *same], "Paired").rows
+    assert line[5].text == "open"
 
 
 def test_ranks_begin_with_the_least_regret(rows):
@@ -323,15 +325,19 @@ def test_regrets_are_compared_on_the_seeds_that_both_have(rows):
     assert before["2-stage"].on([1]).regret == pytest.approx(
         of_task["2-stage"].on(of_task["SPO+"].blocks).regret
     )
-    assert not any("SPO+" in row[0].text for row in tables(fewer)[0].rows)
+    ranked = table_of(fewer, "Ranks")
+    assert not any("SPO+" in row[0].text for row in ranked.rows)
 
 
-def test_tables_and_picture_show_every_method(rows):
-    shown = tables(rows)[-1]
+def table_of(rows, caption):
+    (found,) = (table for table in tables(rows) if table.caption.startswith(caption))
+    return found
+
+
+def test_the_table_of_a_task_shows_every_method_but_variants_of_ours(rows):
+    variant = [{**row, "method": "lodl, no rounds"} for row in rows if row["method"] == "SPO+"]
+    shown = tables([*rows, *variant])[-1]
     assert {row[0].text for row in shown.rows} == set(FEW)
-    figure = draw_peers(rows)
-    (legend,) = figure.legends
-    assert {text.get_text() for text in legend.get_texts()} == set(FEW)
 
 
 def as_ours(row, factor):
@@ -352,17 +358,107 @@ def test_a_standing_is_told_from_the_seeds_of_our_learner(rows):
     assert verdict(scores(rows)) == []
 
 
-def test_one_model_stands_beside_ours_with_its_calls(rows):
-    spo_plus = [row for row in rows if row["method"] == "SPO+"]
-    ours = [as_ours(row, 0.5) for row in spo_plus]
-    one = [{**row, "method": "SPO+, 20 epochs", "oracle_calls": 630} for row in spo_plus]
-    (table,) = (t for t in tables([*rows, *ours, *one]) if "one model of SPO+" in t.caption)
-    (line,) = table.rows
-    assert [cell.text for cell in line][1:4] == ["59", "", ""]
-    assert line[6].value < 0
-    assert line[7].text == "630"
-    (legend,) = draw_peers([*rows, *one]).legends
-    assert "SPO+, one model" in {text.get_text() for text in legend.get_texts()}
+def many(rows, factor, method, calls):
+    """Rows of a method with a share of SPO+'s regret."""
+    return [
+        {**as_ours(row, factor), "method": method, "oracle_calls": calls}
+        for row in rows
+        if row["method"] == "SPO+"
+    ]
+
+
+def test_one_model_is_compared_with_our_largest_budget_that_makes_no_more_calls(rows):
+    ours = [*many(rows, 0.5, OURS, 600), *many(rows, 0.7, "lodl, 2 calls", 60)]
+    one = [*many(rows, 0.6, "SPO+, 20 epochs", 630), *many(rows, 0.9, "SPO+, 5 epochs", 150)]
+    (line,) = table_of([*rows, *ours, *one], "lodl less one model").rows
+    few, at_20 = line[1:4], line[7:10]
+    assert (few[0].value < 0, few[1].text[:3], few[2].text[:4]) == (True, "69;", "150;")
+    assert (at_20[0].value < 0, at_20[1].text[:4], at_20[2].text[:4]) == (True, "609;", "630;")
+    assert [cell.text for cell in line[4:7]] == ["", "", ""]  # not run
+
+
+def test_the_bill_adds_the_price_of_calls_to_the_seconds_outside_the_solver(rows):
+    ours = [
+        {**row, "cpu_seconds": 5.0, "cpu_seconds_solving": 1.0} for row in many(rows, 0.5, OURS, 91)
+    ]
+    (line,) = (row for row in table_of([*rows, *ours], "The bill").rows if row[0].text == OURS)
+    assert line[3].text == "1.0"  # 91 calls and 9 looks at 100 instances
+    assert [cell.text for cell in line[4:]] == ["5", "4", "4.1", "14"]
+
+
+def test_the_ablation_pairs_each_variant_with_all_parts(rows):
+    variants = [*many(rows, 1.0, OURS, 50), *many(rows, 2.0, "lodl, one loss", 40)]
+    line, mean = table_of([*rows, *variants], "Ablation").rows
+    assert line[3].value == pytest.approx(line[1].value)
+    assert [mean[1].text, mean[3].text] == ["1", "2.000"]
+
+
+def test_variants_of_ours_are_no_rivals(rows):
+    found = scores([*rows, *many(rows, 1.0, OURS, 50), *many(rows, 0.0, "lodl, one loss", 40)])
+    (standing,) = standings(found)
+    assert standing.best.method in FEW
+    assert "lodl, one loss" not in complete_methods(found)
+
+
+def test_the_picture_has_a_panel_for_calls_and_one_for_each_price(rows):
+    several = [
+        row
+        for n, name in enumerate((OURS, "lodl, 1 calls", "lodl, 5 calls", "SPO+, 5 epochs"))
+        for row in many(rows, 0.5 + n, name, (900, 50, 900, 99)[n])
+    ]
+    figure = draw_bill([*rows, *several])
+    assert [axes.get_xlabel() for axes in figure.axes] == [
+        "solver calls an instance",
+        *(f"CPU s at {price} a call" for price in ("1 µs", "1 ms", "100 ms")),
+    ]
+    names = [text.get_text() for text in figure.axes[0].texts]  # 5 calls: as many as the default
+    assert sorted([OURS, "1", "5", "SPO+", "PFYL", "lsLTR"]) == sorted(names)
+
+
+@pytest.mark.parametrize("name", [*BUDGETS, *ABLATIONS])
+def test_variants_of_our_learner_have_rows(tmp_path, name):
+    (row,) = run_small([Trial("path-100-6", name, 1)], tmp_path)
+    assert 0 <= row["test"] < 1
+    if name in BUDGETS:
+        assert row["oracle_calls"] + row["looks"] <= BUDGETS[name].calls * N + 20
+
+
+@pytest.mark.parametrize("grid", [(2, 2), (3, 3), (3, 4)])
+def test_paths_are_adjacent_if_no_other_path_has_a_part_in_their_middle(grid):
+    problem = ShortestPath(grid)
+    paths = all_paths(problem)
+    y = np.random.default_rng(0).uniform(1, 2, size=(4, problem.n_arcs))
+    for label, steps in zip(y, adjacent_vertices(problem, y), strict=True):
+        best = paths[(paths @ label).argmin()]
+        near = {tuple(best - step) for step in steps if step.any()}
+        for other in paths:
+            if not np.array_equal(other, best):
+                price = -np.array(
+                    [float(p not in (tuple(best), tuple(other))) for p in map(tuple, paths)]
+                )
+                system = np.vstack([paths.T, np.ones(len(paths))])
+                middle = np.append((best + other) / 2, 1)
+                others = -linprog(price, A_eq=system, b_eq=middle).fun
+                assert (tuple(other) in near) == (others < 1e-8)
+
+
+def test_the_negative_label_is_in_the_cone_of_the_binding_normals():
+    problem = ShortestPath((4, 4))
+    y = np.random.default_rng(0).uniform(1, 2, size=(5, problem.n_arcs))
+    normals = binding_normals(problem, y)
+    assert all(nnls(a.T, -label)[1] < 1e-9 for a, label in zip(normals, y, strict=True))
+    moved = y.copy()
+    moved[:, 0] = 100.0  # no best path has the first arc now
+    first = [nnls(a.T, -label)[1] < 1e-9 for a, label in zip(normals, moved, strict=True)]
+    has_arc = problem.solve_many(y, None)[:, 0] > 0
+    assert np.array_equal(first, ~has_arc)
+
+
+@pytest.mark.parametrize("method", ["LAVA", "CaVE"])
+def test_methods_without_the_solver_learn_from_the_best_decisions_alone(tmp_path, method):
+    (row,) = run_small([Trial("path-100-6", method, 1)], tmp_path)
+    assert row["oracle_calls"] == N  # the labels' decisions
+    assert row["test"] < 1
 
 
 def test_the_page_shows_verdict_picture_and_tables(rows, tmp_path):
@@ -372,7 +468,7 @@ def test_the_page_shows_verdict_picture_and_tables(rows, tmp_path):
     page = write_report(tmp_path).read_text()
     assert "within one standard error of the best on" in page
     assert "Oracle calls to reach the regret of SPO+" in page
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2
     assert "5 methods on 1 task, 2 seeds" in page
 
 

@@ -5,9 +5,12 @@ import pytest
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
 
+from lodl.cli._app import app
+from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
-from lodl_benchmarks.real import Split, plan, run, semo, stored_rows, tables
+from lodl_benchmarks.real import Split, plan, published_tables, run, semo, stored_rows, tables
 from lodl_benchmarks.real._models import Fitted, PinballRegressor, make_model
 from lodl_benchmarks.real._practice import corrected, folds, mean_label, plain, quantile, shifted
 from lodl_benchmarks.real._spo_plus import _weights, spo_plus
@@ -132,3 +135,25 @@ def test_folds_are_blocks_if_instances_are_in_order(orders):
         parts = [part for _, part in folds(replace(orders, is_ordered=is_ordered))]
         assert is_ordered == all((np.diff(part) == 1).all() for part in parts)
         np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(400))
+
+
+def test_published_figures_are_among_ours_the_least_last():
+    row = {"task": "pjm-2014-12", "model": "ridge", "optimum": 0.0, "n_calls": 90, "n_train": 10}
+    rows = [
+        {**row, "method": method, "regret": regret, "cpu_seconds": 2.0}
+        for method, regret in (("plain", 36.4), ("learner", 3.7))
+    ]
+    (table,) = published_tables(rows, ["pjm-2014-12", "semo-knapsack-60"])
+    values = [line[1].value for line in table.rows]
+    assert values == sorted(values, reverse=True)
+    names = [line[0].text for line in table.rows]
+    assert names.index("published: decision-focused, point prediction") < names.index("ridge: lodl")
+    assert [cell.text for cell in table.rows[names.index("ridge: lodl")][4:]] == ["9.0", "2.0"]
+
+
+@pytest.mark.parametrize(("command", "option"), [("pjm", "--load"), ("semo", "--days")])
+def test_a_command_names_the_file_that_it_needs(tmp_path, command, option):
+    with pytest.raises(InvalidInputError, match=r"must have the name .*\.csv\.gz, got x\.csv"):
+        CliRunner().invoke(
+            app, ["reproduce", command, option, str(tmp_path / "x.csv")], catch_exceptions=False
+        )

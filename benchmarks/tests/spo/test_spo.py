@@ -12,6 +12,7 @@ from lodl.cli._app import app
 from lodl.domains import ShortestPath, shortest_path
 from lodl.errors import DataError
 from lodl_benchmarks import spo
+from lodl_benchmarks.domains import all_paths
 from lodl_benchmarks.runner import Trial
 from lodl_benchmarks.spo import _methods, _tasks
 from lodl_benchmarks.spo._tables import columns
@@ -39,7 +40,7 @@ def _few_penalties_and_trees():
 @pytest.mark.parametrize("grid", [(1, 4), (2, 3), (5, 5)])
 def test_all_paths_are_counted_differ_and_the_best_of_them_is_the_solvers(grid):
     problem = ShortestPath(grid)
-    paths = spo.all_paths(problem)
+    paths = all_paths(problem)
     assert len(np.unique(paths, axis=0)) == len(paths) == comb(sum(grid) - 2, grid[0] - 1)
     y = np.random.default_rng(0).uniform(1, 2, size=(50, problem.n_arcs))
     best = paths[(y @ paths.T).argmin(axis=1)]
@@ -76,7 +77,7 @@ def least_risk(x, y, paths, penalty):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_exact_spo_plus_has_the_risk_that_linear_programming_finds(seed):
     domain = small(seed)
-    train, paths = domain.splits.train, spo.all_paths(domain.problem)
+    train, paths = domain.splits.train, all_paths(domain.problem)
     penalties = (0.0, 1e-3, 0.05)
     found = spo.spo_plus_weights(train.x, train.y, paths, penalties)
     for weights, penalty in zip(found, penalties, strict=True):
@@ -147,8 +148,16 @@ def test_differences_are_paired_by_draw_and_use_the_draws_of_both():
     gap = found["lodl"].less(found["SPO+"])
     assert (gap.mean, gap.error) == (-2.0, 1.0)
     text = spo.tables(rows)[-1].markdown()
-    assert "-2.0 ± 1.0" in text
+    assert "| -2.0 ± 1.0 | open |" in text
     assert "| 2.0 |" in text  # calls an instance: 250 of 125
+
+
+def test_a_gap_on_all_draws_is_better_by_holm_and_seconds_have_their_draws():
+    rows = [*row_of("lodl", range(10, 20), calls=9), *row_of("SPO+", range(13, 23))]
+    rows[0]["percent"] += 0.1
+    assert "| better |" in spo.tables(rows)[-1].markdown()
+    assert "better in 1 and worse in 0 of all 1" in spo.verdict(rows)[1]
+    assert "| 1 (10) | 1 (10) |" in spo.tables(rows)[3].markdown()
 
 
 def test_the_verdict_counts_published_columns_too():
