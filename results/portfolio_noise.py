@@ -12,11 +12,10 @@ import torch
 
 from lodl._typing import Array
 from lodl.domains import Domain
-from lodl.evaluation import decision_quality
 from lodl.oracle import Oracle
 from lodl_benchmarks.domains import portfolio, read_prices, synthetic_prices
 from lodl_benchmarks.experiments import SETUPS
-from lodl_benchmarks.quality import quality_scale
+from lodl_benchmarks.quality import decision_quality, quality_scale
 from lodl_benchmarks.runner import METHODS, Run, keep_freed_memory
 
 SEED, N_INITIALISATIONS, N_SAMPLES = 1000, 3, 1000  # no table shows this seed

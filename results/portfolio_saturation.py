@@ -17,12 +17,11 @@ import torch
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.domains import Domain
-from lodl.evaluation import decision_quality
 from lodl.losses import DecisionHinges, DecisionRanking, fit
 from lodl.oracle import Oracle
 from lodl.training.torch import LearnedLossModule
 from lodl_benchmarks.experiments import SETUPS, setups_with_prices
-from lodl_benchmarks.quality import quality_scale
+from lodl_benchmarks.quality import decision_quality, quality_scale
 from lodl_benchmarks.runner import Criterion, initialisations, predict, squared_error, train
 
 SEEDS, N_INITIALISATIONS, N_SAMPLES = (1001, 1002), 2, 20

@@ -34,7 +34,6 @@ FIRST_MET = [
     "lodl.load_loss",
     "lodl.problem",
     "lodl.evaluation.decision_loss",
-    "lodl.evaluation.decision_quality",
     "lodl.evaluation.diagnose",
     "lodl.evaluation.regret",
     "lodl.evaluation.summarise",

@@ -33,7 +33,7 @@ sys.meta_path.insert(0, OnlyDeclared())
 
 import numpy as np
 import lodl
-from lodl.evaluation import decision_quality, regret
+from lodl.evaluation import decision_loss, regret
 from lodl.testing import check_problem
 import lodl.report
 
@@ -43,7 +43,7 @@ check_problem(pick, y)
 loss = lodl.learn_loss(lodl.Oracle(pick, store="answers"), y, n_samples=60)
 loss.save("loss.safetensors")
 assert (lodl.load_loss("loss.safetensors").value(y) == 0).all()
-assert (decision_quality(pick, y, y) == y.max(axis=1)).all() and not regret(pick, y, y).any()
+assert (decision_loss(pick, y, y) == -y.max(axis=1)).all() and not regret(pick, y, y).any()
 model = lodl.DecisionFocusedRegressor(pick, families=(), n_samples=2).fit(y, y)
 assert len(model.decide(y)) == 4
 for extra, call in [

@@ -12,12 +12,19 @@ from lodl import Oracle, Problem
 from lodl._arrays import check_labels
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
-from lodl.evaluation import decision_quality
+from lodl.evaluation import decision_loss
 
 _N_RANDOM = 10  # random predictions per instance
 _MIN_IN_RANGE = 0.01  # share of labels in [0, 1] below which uniform predictions say nothing
 
 _logger = logging.getLogger(__name__)
+
+
+def decision_quality(
+    oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
+) -> Array:
+    """Return the negative of `lodl.evaluation.decision_loss`: higher is better for either sense."""
+    return -decision_loss(oracle, y_hat, y, context=context)
 
 
 @dataclass(frozen=True)

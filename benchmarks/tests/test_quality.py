@@ -3,8 +3,12 @@ import pytest
 
 import lodl
 from lodl.errors import InvalidInputError
-from lodl.evaluation import decision_quality
-from lodl_benchmarks.quality import QualityScale, normalised_decision_quality, quality_scale
+from lodl_benchmarks.quality import (
+    QualityScale,
+    decision_quality,
+    normalised_decision_quality,
+    quality_scale,
+)
 
 CHEAPEST = lodl.problem(np.argmin, lambda z, y: y.flat[z], sense="min")
 DEAREST = lodl.problem(np.argmax, lambda z, y: y.flat[z], sense="max")

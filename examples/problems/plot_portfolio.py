@@ -39,7 +39,7 @@ mean = train.y.mean(axis=0)
 
 def quality(y_hat):
     """Return the decision quality of predictions: 0 is random, 1 the true returns."""
-    gained = lodl.evaluation.decision_quality(problem, y_hat, test.y, context=test.context)
+    gained = -lodl.evaluation.decision_loss(problem, y_hat, test.y, context=test.context)
     return float(scale.normalise(gained))
 
 

@@ -2,9 +2,7 @@
 
 `DecisionFocusedRegressor` leads from data to decisions, `learn_loss` from a solver to a loss, and
 `Oracle` determines how the solver is called. The steps are the sub-packages `problems`, `samplers`,
-`oracle`, `losses`, `training` and `evaluation`; `testing` checks custom parts. All of
-them are available after `import lodl` and are loaded when used, as are `DecisionFocusedRegressor`
-and `load_model`, which bring scikit-learn.
+`oracle`, `losses`, `training` and `evaluation`, loaded when used; `testing` checks custom parts.
 """
 
 import importlib

@@ -5,7 +5,6 @@ import lodl
 from lodl.errors import InvalidInputError, OracleError, ProblemError
 from lodl.evaluation import (
     decision_loss,
-    decision_quality,
     regret,
 )
 from lodl.oracle import Oracle
@@ -28,11 +27,10 @@ def failing_at_third_instance(failure):
 
 
 @pytest.mark.parametrize("sense", PROBLEMS)
-def test_quality_is_the_negative_of_loss_and_regret_is_loss_above_the_optimum(sense, y):
+def test_regret_is_loss_above_the_optimum(sense, y):
     problem = PROBLEMS[sense]
     y_hat = y[::-1]
     loss = decision_loss(problem, y_hat, y)
-    assert np.array_equal(decision_quality(problem, y_hat, y), -loss)
     best = y.min(axis=(1, 2)) if sense == "min" else -y.max(axis=(1, 2))
     assert regret(problem, y_hat, y) == pytest.approx(loss - best)
 

@@ -212,7 +212,6 @@ def test_a_frame_is_a_context_in_every_function_that_takes_one(name):
     )
     np.testing.assert_array_equal(oracle.regret(y_hat, Y, context=frame), expected)
     assert lodl.evaluation.decision_loss(problem, y_hat, Y, context=frame).shape == (30,)
-    assert np.size(lodl.evaluation.decision_quality(problem, y_hat, Y, context=frame))
     assert len(oracle.decide(y_hat, context=frame)) == 30
     assert oracle.is_affine(Y, context=frame)
     assert len(oracle.sample(Y, n_samples=2, context=frame)) == 30

@@ -8,7 +8,7 @@ import pytest
 import lodl
 from lodl import DecisionFocusedRegressor
 from lodl.errors import InvalidInputError
-from lodl.evaluation import decision_loss, decision_quality, regret, regret_scorer
+from lodl.evaluation import decision_loss, regret, regret_scorer
 from lodl.learning import Schedule, learn_in_rounds
 from lodl.oracle import Oracle
 from lodl.testing import check_problem
@@ -163,13 +163,13 @@ def test_label_columns_follow_the_names_of_the_problem(frame):
         lambda: check_problem(Named(), others),
         lambda: Oracle(Named()).is_affine(others),
         lambda: Oracle(Named()).sample(others, NOISE, 2),
-        lambda: decision_quality(Named(), Y, others),
+        lambda: decision_loss(Named(), Y, others),
     ):
         with pytest.raises(InvalidInputError, match=told):
             use()
 
 
-@pytest.mark.parametrize("measure", [decision_loss, decision_quality, regret])
+@pytest.mark.parametrize("measure", [decision_loss, regret])
 def test_predictions_are_measured_against_the_labels_of_their_names(measure):
     y, y_hat = (pd.DataFrame(one, columns=LABELS, index=DAYS) for one in (Y, Y + 5 * X[:, :1]))
     y_hat["west"] -= 40

@@ -48,7 +48,7 @@ def test_the_result_of_a_fit_is_its_summary(fit_result):
 def test_losses_and_what_is_said_about_them_are_tables(y, loss):
     assert "20, of which" in loss._repr_html_()
     assert "<b>DecisionHinges" in summarise(loss)._repr_html_()
-    assert "worst instances" in diagnose(loss, Pick(), y, y + 0.5)._repr_html_()
+    assert "rank correlation" in diagnose(loss, Pick(), y, y + 0.5)._repr_html_()
 
 
 def test_the_check_of_a_problem_is_a_sentence(y):

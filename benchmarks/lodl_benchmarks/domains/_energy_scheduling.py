@@ -8,10 +8,11 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
 from lodl.domains import Domain
-from lodl.domains._domain import Sizes, check_sizes, in_blocks, streams
+from lodl.domains._domain import Sizes, check_sizes, in_blocks
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 from lodl_benchmarks.domains._power_days import power_days
+from lodl_benchmarks.domains._streams import streams
 
 _MAX_JOBS = 12
 _BLOCK_SIZE = 2**18  # numbers in the table of least costs: 2 MB

@@ -1,10 +1,9 @@
 """Linear Model: choose the best of many items. The paper's first domain."""
 
-import numpy as np
-
 from lodl._arrays import check_count
 from lodl.domains import Domain, Split, Splits, TopK
 from lodl.domains._domain import Sizes, check_sizes
+from lodl_benchmarks.domains._streams import streams
 
 
 def linear_model(seed: int = 0, *, sizes: Sizes = (200, 200, 400), n_items: int = 50) -> Domain:
@@ -25,14 +24,7 @@ def linear_model(seed: int = 0, *, sizes: Sizes = (200, 200, 400), n_items: int 
     """
     check_count("n_items", n_items)
     splits = []
-    for size, rng in zip(check_sizes(sizes), _streams("linear model", seed, 3), strict=True):
+    for size, rng in zip(check_sizes(sizes), streams("linear model", seed, 3), strict=True):
         x = rng.uniform(-1, 1, size=(size, n_items))
         splits.append(Split(x[..., None], 10 * x**3 - 6.5 * x))
     return Domain(TopK(1), Splits(*splits))
-
-
-def _streams(purpose: str, seed: int, n_streams: int) -> list[np.random.Generator]:
-    """Return independent random generators: draws from one do not change another."""
-    seed = check_count("seed", seed, minimum=0)
-    sequence = np.random.SeedSequence([seed, *purpose.encode()])
-    return [np.random.default_rng(child) for child in sequence.spawn(n_streams)]

@@ -11,9 +11,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from lodl._arrays import check_count, check_labels
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, Sizes, check_sizes, streams
+from lodl.domains._domain import Domain, Sizes, check_sizes
 from lodl.errors import DataError, InvalidInputError, ProblemError
 from lodl.problems import VectorisedProblem
+from lodl_benchmarks.domains._streams import streams
 
 _HISTORY = 365  # days of trade needed before the first day that has features
 _RETURN_HORIZONS = (365, 120, 30, 7)  # days

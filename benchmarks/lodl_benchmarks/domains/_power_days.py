@@ -6,8 +6,8 @@ import numpy as np
 
 from lodl._arrays import check_count
 from lodl._typing import Array
-from lodl.domains._domain import streams
 from lodl.errors import InvalidInputError
+from lodl_benchmarks.domains._streams import streams
 
 
 @dataclass(frozen=True, eq=False)

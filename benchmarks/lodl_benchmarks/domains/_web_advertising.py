@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
 from lodl._typing import Array, InstanceContext
-from lodl.domains._domain import Domain, Sizes, Split, Splits, check_sizes, in_blocks, streams
+from lodl.domains._domain import Domain, Sizes, Split, Splits, check_sizes, in_blocks
 from lodl.errors import InvalidInputError
 from lodl.problems import VectorisedProblem
+from lodl_benchmarks.domains._streams import streams
 
 _N_SITES, _N_USERS = 100, 500  # websites and users of a whole matrix
 _LINK_RATE = 0.0397  # mean probability that a user sees a website

@@ -12,11 +12,10 @@ import numpy as np
 from lodl._digest import digest
 from lodl._typing import Array
 from lodl.domains import Domain, Split
-from lodl.evaluation import decision_quality
 from lodl.oracle import Oracle, Samples
 from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
 from lodl_benchmarks.pages import Row, parse_row
-from lodl_benchmarks.quality import quality_scale
+from lodl_benchmarks.quality import decision_quality, quality_scale
 from lodl_benchmarks.runner._complete_rows import (
     Computation,
     RowValues,

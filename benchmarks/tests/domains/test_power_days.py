@@ -3,10 +3,10 @@ from math import cos, exp, pi, sin, sqrt
 import numpy as np
 import pytest
 
-from lodl.domains._domain import streams
 from lodl.errors import InvalidInputError
 from lodl_benchmarks import domains
 from lodl_benchmarks.domains._power_days import power_days
+from lodl_benchmarks.domains._streams import streams
 
 
 def autoregressive(rng, n_days, n_periods):

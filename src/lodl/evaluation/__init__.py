@@ -2,7 +2,7 @@
 
 from lodl.evaluation._diagnosis import Diagnosis, diagnose
 from lodl.evaluation._loss_summary import Finding, LossSummary, Quantiles, summarise
-from lodl.evaluation._scores import decision_loss, decision_quality, regret, regret_scorer
+from lodl.evaluation._scores import decision_loss, regret, regret_scorer
 
 __all__ = [
     "Diagnosis",
@@ -10,7 +10,6 @@ __all__ = [
     "LossSummary",
     "Quantiles",
     "decision_loss",
-    "decision_quality",
     "diagnose",
     "regret",
     "regret_scorer",

@@ -19,7 +19,6 @@ from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed
 
 _N_AROUND = 4
 _AROUND = 0.5  # noise around a prediction, in units of its error
-_N_WORST = 5  # instances listed in the text
 _CALLS_PER_INSTANCE = 4 + _N_AROUND  # at label, prediction, halfway, another's prediction, around
 _AROUND_LABELS = {sampler.__name__ for sampler in (AllPerturbed, OnePerturbed, TwoPerturbed)}
 
@@ -63,16 +62,6 @@ class Diagnosis(WithFindings):
         return float(self.losses.mean())
 
     @property
-    def error(self) -> float:
-        """Mean absolute difference of loss and regret."""
-        return float(np.abs(self.losses - self.regrets).mean())
-
-    @property
-    def share_bounded(self) -> float:
-        """Share of predictions whose loss is at least their regret, as a bound should be."""
-        return float((self.losses >= self.regrets).mean())
-
-    @property
     def rank_correlation(self) -> float:
         """Rank correlation of loss and regret across instances."""
         return rank_correlation(self.losses, self.regrets)
@@ -106,15 +95,6 @@ class Diagnosis(WithFindings):
         yield from of_fit
 
     def _content(self) -> tuple[str, Mapping[str, str]]:
-        worst = np.argsort(-np.abs(self.losses - self.regrets), kind="stable")[:_N_WORST]
-        listed = (
-            f"{self.instances[i]} (loss {self.losses[i]:.3g}, regret {self.regrets[i]:.3g})"
-            for i in worst
-        )
-        share = f", {self.error / self.regret:.2f} of the mean regret" if self.regret > 0 else ""
-        error = {"absolute error": f"{self.error:.3g}{share}"}
-        if self.summary.family.uses_slopes:  # it bounds or ranks regrets, and does not repeat them
-            error = {"bound": f"{self.share_bounded:.0%} of regrets are at most the loss"}
         n, n_all = len(self.instances), self.summary.n_instances
         return f"{self.summary.family} at the predictions for {n} of {n_all} instances", {
             "mean regret": f"{self.regret:.3g}; with predictions of other instances "
@@ -122,9 +102,7 @@ class Diagnosis(WithFindings):
             "rank correlation": f"{_text(self.rank_correlation)} across instances, "
             f"{_text(self.rank_correlation_within)} within",
             "learned loss": f"{self.loss:.3g} on average",
-            **error,
             "size of errors": f"{_text(self.size_ratio, '.2g')} times the sampler's scale",
-            "worst instances": ", ".join(listed),
             "solver calls": f"{self.n_calls}",
         }
 

@@ -1,4 +1,4 @@
-"""Decision loss, regret and decision quality of predictions; a scorer for scikit-learn."""
+"""Decision loss and regret of predictions; a scorer for scikit-learn."""
 
 from __future__ import annotations  # short signatures in the documentation
 
@@ -36,19 +36,6 @@ def decision_loss(
     return Oracle.of(oracle).decision_loss(y_hat, y, context=context)
 
 
-def decision_quality(
-    oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
-) -> Array:
-    """Return the negative of `decision_loss`: higher is better for either sense.
-
-    Example:
-        >>> y, y_hat = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
-        >>> lodl.evaluation.decision_quality(lodl.domains.TopK(1), y_hat, y)
-        array([1.])
-    """
-    return -decision_loss(oracle, y_hat, y, context=context)
-
-
 def regret(
     oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
 ) -> Array:
@@ -72,10 +59,6 @@ def regret_scorer(oracle: Problem | Oracle | None = None) -> RegretScorer:
     The score is the negative mean regret, because scikit-learn maximises scores. A context reaches
     the folds once routing is on: `sklearn.set_config(enable_metadata_routing=True)`, then
     `GridSearchCV(...).fit(X, Y, context=context)`.
-
-    With a store, all fits of a search share the answers around labels. A search over 20 settings in
-    3 folds then takes about as many calls as 21 fits with the defaults, and as 5 with
-    `n_rounds=0, families=[], n_samples=1`, which compares the decisions of squared error.
 
     Args:
         oracle: The problem whose decisions are scored, or its oracle. Defaults to the oracle of

@@ -86,15 +86,7 @@ class Progress:
 
     @classmethod
     def read(cls, place: str | os.PathLike[str]) -> "Progress":
-        """Return the progress of the store in a file, or raise `StoreError`.
-
-        Example:
-            >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
-            >>> oracle = lodl.Oracle(lodl.domains.TopK(1), store="answers.db")
-            >>> samples = oracle.sample(y, n_samples=10)
-            >>> lodl.oracle.Progress.read("answers.db").n_answers
-            22
-        """
+        """Return the progress of the store in a file, or raise `StoreError`."""
         return Store(check_place(place)).progress
 
     @property

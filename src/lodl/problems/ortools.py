@@ -120,19 +120,8 @@ def integer_costs(
 
         n_i = round(s c_i),   s the largest power of two with  s C <= 2^50,   C = sum_i |c_i| u_i
 
-    for variables with |x_i| <= u_i. The decision that is best for n is, for c, within
-
-        sum_i u_i / s  <  C * 2^-49 * sum_i u_i
-
-    of the best one: 2e-12 of C for a thousand yes-or-no variables, at most 2e-6.
-
-    Args:
-        costs: Costs c, any shape.
-        largest: Largest absolute value u of each variable, or of all; at most 2^30 in total.
-
-    Example:
-        >>> integer_costs([0.5, -2.0, 1.25])
-        (array([ 140737488355328, -562949953421312,  351843720888320]), 281474976710656.0)
+    for variables with |x_i| <= u_i. The decision that is best for n costs at most
+    2^-49 C sum_i u_i more than the best one: 2e-12 of C for a thousand yes-or-no variables.
     """
     values = np.asarray(costs, dtype=np.float64)
     bounds: Array = np.broadcast_to(np.abs(np.asarray(largest, dtype=np.float64)), values.shape)

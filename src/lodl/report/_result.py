@@ -386,11 +386,6 @@ class FitResult:
             remarks = f' Regrets are estimates except for "{BY_THE_SOLVER[2:]}".'
         if selected.name.startswith("average") and not best.name.startswith("average"):
             remarks += " A single loss is selected only if it is clearly better."
-        if not math.isclose(selected.regret, self.mean_selected, rel_tol=1e-6, abs_tol=1e-12):
-            remarks += (
-                " The table shows the regrets of the cheapest known decisions, the first line "
-                "those of the solver's decisions."
-            )
         return remarks
 
     def table(self) -> Table:
