@@ -218,12 +218,12 @@ def _texts() -> list[str]:
     n_cells = re.findall(r"in (\d+) of (\d+) cells", claim)[0]
     return [
         f"Of {len(every)} linear tasks, `lodl` is best or within one standard error of the best on "
-        f"{n_best}, and worse than squared error by more on {n_worse}.",
-        "Linear models beat squared error by more than two on "
-        f"{learner['better by two errors']} of {learner['tasks']} tasks from 12 "
-        "[domains](results/learner/README.md): `lodl benchmark learner`.",
-        "On the [founding table of SPO+](results/spo/README.md) it is best or within one of the "
-        f"best in {n_cells[0]} of {n_cells[1]} cells: `lodl reproduce spo`.",
+        f"{n_best}, and by more than that",
+        f"worse than squared error on {n_worse}. On 12 [domains](results/learner/README.md) linear "
+        f"models gain more than two standard errors on {learner['better by two errors']} of "
+        f"{learner['tasks']} tasks (`lodl benchmark learner`).",
+        "On the [founding table of SPO+](results/spo/README.md) it is best or within one standard "
+        f"error of the best in {n_cells[0]} of {n_cells[1]} cells (`lodl reproduce spo`).",
         f"- **Few solver calls**: at most {affine} per instance if the objective is linear and "
         f"there is no context, {kinked} if it has a kink at the label, {other}",
     ]

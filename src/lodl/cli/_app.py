@@ -85,7 +85,7 @@ def check(oracle: Oracle, labels: Labels, context: Context = None, names: Names 
 
 
 def store(place: Annotated[str, typer.Argument(help="File that keeps solver answers.")]) -> None:
-    """Show how many solver answers a store holds and lacks, and their cost."""
+    """Show how many answers a store holds and lacks, and their cost."""
     typer.echo(f"{place}\n{Progress.read(place)}")
 
 
