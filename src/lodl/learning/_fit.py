@@ -108,7 +108,7 @@ def _is_corrected(evidence: Evidence, trainer: Trainer) -> bool:
     return not evidence.situation.is_affine or trainer.data.has_items
 
 
-class Found(NamedTuple):
+class Outcome(NamedTuple):
     """All contenders of a search, the best one on squared error, and the selected one."""
 
     board: Scoreboard
@@ -117,7 +117,7 @@ class Found(NamedTuple):
     selected: Contender
 
 
-def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensemble: bool) -> Found:
+def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensemble: bool) -> Outcome:
     """Train, score and correct models, and select one. `baseline` is not scored yet."""
     folds, y, schedule = trainer.folds, trainer.data.y, evidence.schedule
     is_affine, is_late = evidence.situation.is_affine, evidence.is_late
@@ -130,8 +130,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         parts = ((baseline.loss, models),)
         unstopped = replace(baseline, name=f"{BASELINE}, not stopped", y_hat=y_hat, parts=parts)
         baseline = min(baseline, board.score(unstopped), key=board.mean)
-    found = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
-    last = [model for model in found if model.round == found[-1].round]
+    contenders = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
+    last = [model for model in contenders if model.round == contenders[-1].round]
     losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
@@ -165,7 +165,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     if evidence.by_estimate and not is_late():
         rivals = sorted([board.contenders[-1], *last], key=board.mean)
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
-    return Found(board, baseline, corrected, selected)
+    return Outcome(board, baseline, corrected, selected)
 
 
 def _by_the_solver(
@@ -239,10 +239,10 @@ def _corrected(
 
 
 def result_of(
-    evidence: Evidence, trainer: Trainer, found: Found, parameters: Mapping[str, Any]
+    evidence: Evidence, trainer: Trainer, outcome: Outcome, parameters: Mapping[str, Any]
 ) -> FitResult:
     """Return the record of a fit. The solver is called for the decisions that changed most."""
-    board, baseline, corrected, selected = found
+    board, baseline, corrected, selected = outcome
     problem, data, folds = evidence.oracle.problem, trainer.data, trainer.folds
     index = board.index
     before, after = (tuple(board.regret(model).tolist()) for model in (baseline, selected))
@@ -263,7 +263,7 @@ def result_of(
         regret_baseline=before,
         regret_selected=after,
         failures=Failures(failed[0], failed[1], len(board.validation) - len(index)),
-        changes=_changes(evidence, trainer, found, parameters["max_calls"]),
+        changes=_changes(evidence, trainer, outcome, parameters["max_calls"]),
         label_shape=data.label_shape,
         label_names=data.label_names,
         n_features=int(data.x.shape[-1]),
@@ -286,11 +286,11 @@ def _flat(values: Array | None) -> tuple[float, ...]:
 
 
 def _changes(
-    evidence: Evidence, trainer: Trainer, found: Found, max_calls: int | None
+    evidence: Evidence, trainer: Trainer, outcome: Outcome, max_calls: int | None
 ) -> tuple[ChangedDecision, ...]:
     """Return the instances that gained most, then those that lost most, within the budget."""
-    data, pair, index = trainer.data, (found.baseline, found.selected), found.board.index
-    regrets = np.stack([found.board.regret(model) for model in pair])
+    data, pair, index = trainer.data, (outcome.baseline, outcome.selected), outcome.board.index
+    regrets = np.stack([outcome.board.regret(model) for model in pair])
     failed = ~np.isfinite([model.regret[index] for model in pair]).all(axis=0)
     avoided = np.where(failed, 0.0, regrets[0] - regrets[1])
     order = np.argsort(-avoided, kind="stable")

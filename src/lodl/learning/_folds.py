@@ -18,7 +18,7 @@ from lodl.losses import LearnedLoss
 from lodl.training import Learner, Predictor
 
 _N_FOR_HOLDOUT = 3000  # instances from which on one held-out part is enough to select by
-_N_FOLDS, _SHARE = 5, 0.2
+_N_FOLDS, _HELD_OUT = 5, 0.2
 _MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how missing values are printed
 
 Index = npt.NDArray[np.intp]
@@ -197,7 +197,7 @@ def _parts(groups: Index, validation: Any, seed: int, time_order: int = 0) -> Ma
     _, numbers = np.unique(groups, return_inverse=True)
     n, n_groups = len(groups), int(numbers.max()) + 1
     if validation is None:
-        validation = min(_N_FOLDS, n_groups) if n < _N_FOR_HOLDOUT else _SHARE
+        validation = min(_N_FOLDS, n_groups) if n < _N_FOR_HOLDOUT else _HELD_OUT
     order = np.random.default_rng(seed).permutation(n_groups)
     order = np.arange(n_groups)[::time_order] if time_order else order
     if isinstance(validation, int | np.integer) and not isinstance(validation, bool):

@@ -183,8 +183,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         """
         evidence, trainer, squared_error = self._begin(X, Y, context, validation, groups)
         _logger.log(*plan(evidence, trainer))
-        found = search(evidence, trainer, squared_error, ensemble=self.ensemble)
-        baseline, selected = found.baseline, found.selected
+        outcome = search(evidence, trainer, squared_error, ensemble=self.ensemble)
+        baseline, selected = outcome.baseline, outcome.selected
         plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
         baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
         if selected.is_baseline:
@@ -193,7 +193,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             predictors = [plain] if has_own else baselines
         else:
             predictors = trainer.final(selected.parts, ensemble=self.ensemble)
-        result = result_of(evidence, trainer, found, self.get_params(deep=False))
+        result = result_of(evidence, trainer, outcome, self.get_params(deep=False))
         # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
         self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selected.loss

@@ -44,7 +44,7 @@ _N_ANSWERS = 48  # answers that an instance is fitted to, with those about near 
 _NEAR_SHARE = 0.25  # largest share of the instances that count as near
 _N_COMPARED = 4096  # instances among which near labels are searched
 _N_JUDGED = 300  # instances that select tau
-_SHARE = 0.1  # of the tau that predicts left-out answers best
+_TAU_SHARE = 0.1  # of the tau that predicts left-out answers best
 _FLOOR = 1e-3  # least pooled weight as a share of the mean, if the family has no `min_weight`
 _AT_ONCE = 2**22  # numbers in the largest array of a step
 _TOLERANCE = 1e-8  # of the dual equations, relative to the regrets
@@ -110,7 +110,7 @@ def pool(
     powers = np.stack([scale**degree for degree in family.degrees.values()])
     common, without = _common_weights(answers, powers, floor)
     variance, strength = _strength(answers, common, without)
-    tau = _SHARE * (strength * variance)
+    tau = _TAU_SHARE * (strength * variance)
     weights, held_out = np.empty((len(d), powers.size)), np.empty_like(r)
     for rows in answers.chunks():
         f, regrets, e = answers.near(rows, without)
