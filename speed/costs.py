@@ -26,7 +26,7 @@ RUN = {"linear": 100_000, "LightGBM": 1000, "network": 1000}  # the largest that
 
 
 class Cost(NamedTuple):
-    """What a fit of `n` instances takes."""
+    """Calls, CPU seconds and memory of a fit of `n` instances."""
 
     n: float
     calls: float

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from lodl._typing import Array
 from lodl.report import Cell
 
-_LEVEL = 0.05  # of corrected p-values
+_LEVEL = 0.05  # corrected p-value below which a difference is significant
 
 
 def t_test(mean: float, error: float, n: int) -> float:

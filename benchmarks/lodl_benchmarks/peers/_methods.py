@@ -35,7 +35,7 @@ from lodl_benchmarks.peers._treatment import Chosen, Criteria, Data, Treatment, 
 OURS = "lodl"
 TWO_STAGE = "2-stage"
 
-_COUNTS = ("n_calls", "round")  # of a trial
+_COUNTS = ("n_calls", "round")  # fields of a trial that are counts
 _CHECKS = 20  # solver calls that check the problem, at most, whatever the number of instances
 
 
@@ -239,7 +239,7 @@ class Ours(Method):
             for name, replacement in self.without:
                 stack.enter_context(patch(f"lodl.learning.{name}", replacement))
             model.fit(data.x, data.y, context=part.context)
-        data.ledger.move(n, "looks", "test")  # the harness asked for the optimum, not the learner
+        data.ledger.move(n, "looks", "test")  # calls of the harness, not of the learner
         result = model.result_
         data.ledger.move(n_looks(result.trials, n), "training", "looks")
         n_shown = result.n_calls - result.trials[-1].n_calls

@@ -25,7 +25,7 @@ _LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 
 _SHARES = (0.25, 0.5, 0.75, 1.0)  # of the way to the mean label
 _FACTORS = (0.8, 0.9, 1.1, 1.25, 1.5)
 _QUANTILES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # besides the level that costs give
-_QUANTILE_RANGE = 0.5  # levels further from the one that costs give are not tried
+_QUANTILE_RANGE = 0.5  # largest distance of a level from the one that the costs give
 _PENALTIES = (1e-4, 1e-3, 1e-2)
 
 Index: TypeAlias = npt.NDArray[np.intp]

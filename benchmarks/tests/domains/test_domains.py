@@ -1,4 +1,4 @@
-"""Every further domain, as `tests/domains/test_domains.py` checks those of the library."""
+"""Tests of every domain of the laboratory, as of the library's in `tests/domains`."""
 
 import dataclasses
 import inspect

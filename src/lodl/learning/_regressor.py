@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """The mean prediction of models, drawn towards the mean label, then shifted."""
+    """The mean prediction of models, shrunk towards the mean label, then shifted."""
 
     models: Sequence[Predictor]
     result: FitResult
