@@ -19,12 +19,12 @@ class Figure:
     error: float
 
 
-Published = Mapping[tuple[int, float, int, str], Figure]
-"""Figures by number of instances, noise, degree and method."""
+Published = Mapping[tuple[str, int, float, int, str], Figure]
+"""Figures by problem, number of instances, noise, degree and method."""
 
 
 def read_published(path: str | Path) -> Published:
-    """Read the figures of shortest paths.
+    """Read the figures of both tables.
 
     The file has the columns problem, n_train, degree, noise, method, mean_pct and se_pct.
     """
@@ -35,11 +35,14 @@ def read_published(path: str | Path) -> Published:
         if missing:
             raise DataError(f"{path} must have the columns {', '.join(_COLUMNS)}; {missing} lack.")
         return {
-            (int(row["n_train"]), float(row["noise"]), int(row["degree"]), row["method"]): Figure(
-                float(row["mean_pct"]), float(row["se_pct"])
-            )
+            (
+                row["problem"],
+                int(row["n_train"]),
+                float(row["noise"]),
+                int(row["degree"]),
+                row["method"],
+            ): Figure(float(row["mean_pct"]), float(row["se_pct"]))
             for row in rows
-            if row["problem"] == "shortest_path"
         }
     except (OSError, ValueError) as error:
         raise DataError(f"Cannot read the published figures of {path}: {error}") from error

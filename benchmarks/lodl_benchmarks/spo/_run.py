@@ -6,21 +6,21 @@ from functools import partial
 from pathlib import Path
 
 from lodl_benchmarks.runner import Computation, RowValues, Trial, complete_rows, learner_digest
-from lodl_benchmarks.spo._methods import METHODS, Learner, mean_cost
-from lodl_benchmarks.spo._tasks import CELLS, Cell
+from lodl_benchmarks.spo._methods import METHODS, OF_PORTFOLIOS, Learner, mean_cost
+from lodl_benchmarks.spo._tasks import CELLS, PATH, Cell
 
 
 def plan(
     cells: Sequence[str], methods: Sequence[str], draws: Mapping[int, Sequence[int]]
 ) -> list[Trial]:
-    """Return all trials, method by method, then draw by draw."""
+    """Return all trials, method by method, then draw by draw, of methods that cells can have."""
     return [
         Trial(cell, method, seed)
         for method in methods
         for n in dict.fromkeys(CELLS[cell].n for cell in cells)
         for seed in draws[n]
         for cell in cells
-        if CELLS[cell].n == n
+        if CELLS[cell].n == n and (CELLS[cell].problem == PATH or method in OF_PORTFOLIOS)
     ]
 
 

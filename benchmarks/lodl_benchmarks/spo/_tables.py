@@ -1,7 +1,7 @@
 """Tables of the founding data: published figures, and methods on the same draws."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lodl_benchmarks.pages import holm, plus_minus, t_test, verdict_of
 from lodl_benchmarks.runner import RowValues
 from lodl_benchmarks.spo._methods import LEAST_SQUARES, METHODS, OURS, SPO_PLUS, SPO_PLUS_ALL
 from lodl_benchmarks.spo._published import PUBLISHED_METHODS, Figure, Published
-from lodl_benchmarks.spo._tasks import CELLS
+from lodl_benchmarks.spo._tasks import CELLS, PATH, PORTFOLIO
 
 _SAME = {SPO_PLUS: SPO_PLUS, LEAST_SQUARES: LEAST_SQUARES, "random forest": "forest"}
 """Our name of each published method that we ran, too."""
@@ -79,10 +79,23 @@ def tables(rows: Sequence[RowValues], published: Published | None = None) -> lis
 
     The first two depend on the published figures.
     """
+    found = []
+    for problem in (PATH, PORTFOLIO):
+        part = [row for row in rows if CELLS[row["task"]].problem == problem]
+        if part or problem == PATH:
+            name = "" if problem == PATH else "Portfolios: "
+            found += [
+                replace(table, caption=f"{name}{table.caption}")
+                for table in _of_problem(part, published or {})
+            ]
+    return found
+
+
+def _of_problem(rows: Sequence[RowValues], published: Published) -> list[Table]:
     by_cell = columns(rows)
     claims = verdict(rows, published) or ["No row of the learner yet."]
     shown = Table("What was to be shown", ("claim",), tuple((Entry(line),) for line in claims))
-    return [shown, _beside_published(by_cell, published or {}), *_on_same_draws(by_cell)]
+    return [shown, _beside_published(by_cell, published), *_on_same_draws(by_cell)]
 
 
 def _beside_published(by_cell: Mapping[str, Mapping[str, Column]], published: Published) -> Table:
@@ -92,7 +105,7 @@ def _beside_published(by_cell: Mapping[str, Mapping[str, Column]], published: Pu
         cell = CELLS[name]
         entries = [Entry(cell.title)]
         for method in PUBLISHED_METHODS:
-            entries.append(_entry(published.get((cell.n, cell.noise, cell.degree, method))))
+            entries.append(_entry(published.get((*cell.key, method))))
             if method in _SAME:
                 column = of_cell.get(_SAME[method])
                 entries.append(_entry(column.figure if column else None))
@@ -213,7 +226,7 @@ def _is_best(name: str, found: Mapping[str, Column], published: Published) -> bo
     gaps: list[Figure] = [gap for gap in paired if gap.n > 1]
     mean = ours.figure
     for method in PUBLISHED_METHODS:
-        other = published.get((cell.n, cell.noise, cell.degree, method))
+        other = published.get((*cell.key, method))
         if other is not None:
             error = float(np.hypot(mean.error, other.error))
             gaps.append(Figure(mean.mean - other.mean, error))

@@ -1,4 +1,4 @@
-"""Data of the founding experiment of SPO+: shortest paths, with costs that are polynomials."""
+"""Data of the founding experiments of SPO+: shortest paths and portfolios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,13 @@ from functools import partial
 from lodl.domains import Domain, ShortestPath
 from lodl.domains._domain import legacy_rng, polynomials
 from lodl_benchmarks.runner import Task
+from lodl_benchmarks.spo._portfolio import founding_portfolio
 
 N_TEST = 10_000
 _N_FEATURES = 5
 _DEGREES = (1, 2, 4, 6, 8)
+_DEGREES_OF_PORTFOLIOS = (1, 4, 8, 16, 32)
+PATH, PORTFOLIO = "shortest_path", "portfolio"  # as the published table names them
 
 
 def founding_path(seed: int, *, n: int, degree: int, noise: float) -> Domain:
@@ -31,25 +34,41 @@ def founding_path(seed: int, *, n: int, degree: int, noise: float) -> Domain:
 
 @dataclass(frozen=True, eq=False)
 class Cell(Task):
-    """A cell of the published table."""
+    """A cell of a published table."""
 
     n: int
     degree: int
     noise: float
+    problem: str = PATH  # as the published table names it
+
+    @property
+    def key(self) -> tuple[str, int, float, int]:
+        """Where published figures of the cell are found."""
+        return self.problem, self.n, self.noise, self.degree
 
 
-def _cell(n: int, noise: float, degree: int) -> Cell:
-    build = partial(founding_path, n=n, degree=degree, noise=noise)
-    return Cell(f"n = {n:,}, noise {noise:g}, degree {degree}", build, n, degree, noise)
+def _cell(problem: str, n: int, noise: float, degree: int) -> Cell:
+    draw = founding_path if problem == PATH else founding_portfolio
+    prefix = "" if problem == PATH else f"{problem}, "
+    title = f"{prefix}n = {n:,}, noise {noise:g}, degree {degree}"
+    return Cell(title, partial(draw, n=n, degree=degree, noise=noise), n, degree, noise, problem)
 
 
 CELLS: Mapping[str, Cell] = {
-    f"{n}-{noise:g}-{degree}": _cell(n, noise, degree)
-    for n in (100, 1000, 5000)
-    for noise in (0.0, 0.5)
-    for degree in _DEGREES
+    **{
+        f"{n}-{noise:g}-{degree}": _cell(PATH, n, noise, degree)
+        for n in (100, 1000, 5000)
+        for noise in (0.0, 0.5)
+        for degree in _DEGREES
+    },
+    **{
+        f"portfolio-{n}-{noise:g}-{degree}": _cell(PORTFOLIO, n, noise, degree)
+        for n in (100, 1000)
+        for noise in (1.0, 2.0)
+        for degree in _DEGREES_OF_PORTFOLIOS
+    },
 }
-"""The cells by name: instances, noise, degree."""
+"""The cells by name: problem (paths have none), instances, noise, degree."""
 
 
 @dataclass(frozen=True)

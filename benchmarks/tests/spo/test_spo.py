@@ -164,7 +164,7 @@ def test_the_verdict_counts_published_columns_too():
     rows = [*row_of("lodl", [10, 11, 12], calls=9), *row_of("SPO+", [12, 13, 14])]
     assert "1 of 1 cells" in spo.verdict(rows)[0]
     assert "in 1 of 1 cells from degree 4 on, and worse in 0 of all 1" in spo.verdict(rows)[1]
-    published = {(100, 0.5, 4, "SPO+"): spo.Figure(9.0, 0.1)}
+    published = {("shortest_path", 100, 0.5, 4, "SPO+"): spo.Figure(9.0, 0.1)}
     assert "0 of 1 cells" in spo.verdict(rows, published)[0]
     assert spo.verdict(rows[3:]) == []
 
@@ -173,7 +173,10 @@ def test_published_figures_are_read_and_a_missing_column_is_named(tmp_path):
     path = tmp_path / "published.csv"
     names = "problem,n_train,degree,noise,method,mean_pct,se_pct"
     path.write_text(f"{names}\nshortest_path,100,4,0.5,SPO+,10.35,0.3\nportfolio,100,4,1,SPO+,1,1")
-    assert spo.read_published(path) == {(100, 0.5, 4, "SPO+"): spo.Figure(10.35, 0.3)}
+    assert spo.read_published(path) == {
+        ("shortest_path", 100, 0.5, 4, "SPO+"): spo.Figure(10.35, 0.3),
+        ("portfolio", 100, 1.0, 4, "SPO+"): spo.Figure(1.0, 1.0),
+    }
     path.write_text("problem,n_train\nshortest_path,100\n")
     with pytest.raises(DataError, match="must have the columns"):
         spo.read_published(path)
