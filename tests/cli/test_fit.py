@@ -282,13 +282,13 @@ def test_decisions_have_the_ids_and_the_names_of_their_items(form, folder, fit, 
     assert "--features NEW --id day --out decisions.csv" in said
     code, _, err = decide(run_lodl, features="x.csv", out="z.csv")
     assert code == 0, err
-    table = pd.read_csv("z.csv")
+    table = pd.read_csv("z.csv", sep=";")
     assert list(table) == ["day", "n", "e", "s", "w"]
     assert table["day"].tolist() == list(days)
     assert (table[["n", "e", "s", "w"]].sum(axis=1) == 1).all()
     assert decide(run_lodl, features="x.csv", id="day")[0] == 0
     row = json.loads(Path("z.json").read_text())[0]
-    assert row["day"] == "2024-02-01"
+    assert row["day"] == days[0]  # as it was read
     assert sorted(row["decision"]) == ["e", "n", "s", "w"]
     code, said, err = run_lodl("report", "model", "--out", "again.html")
     assert (code, said) == (0, "Report: again.html\n"), err

@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 import lodl
+from lodl._progress import show_logs
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import (
@@ -95,8 +96,8 @@ def fit(
         max_seconds=max_seconds,
         ensemble=ensemble,
         random_state=seed,
-        verbose=True,
     )
+    show_logs()
     folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
     if plan:
         typer.echo(fitted.plan(x, y, context=contexts, validation=folds, groups=held_together))
@@ -104,7 +105,7 @@ def fit(
     fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     page = None if report is None else fitted.report(report)
-    typer.echo(f"{fitted.summary()}\n")
+    typer.echo(fitted.summary().partition("\n\n")[0] + "\n")  # the log has had all trials
     if test_features is not None:
         new, *rest = tables.read_data(test_features, test_labels, test_context, names)
         new, _ = tables.columns_of_fit(new, fitted.result_.feature_names)
@@ -146,7 +147,8 @@ def decide(
     x, _, contexts = tables.read_data(features, None, context, names)
     fitted, x, instances = _loaded(folder, oracle, x, model, trust)
     decisions = fitted.decide(x, contexts)
-    tables.write_decisions(out, decisions, instances, fitted.result_.label_names)
+    form = getattr(x, "attrs", {}).get("csv", {})
+    tables.write_decisions(out, decisions, instances, fitted.result_.label_names, form)
     typer.echo(f"{len(decisions)} decisions: {out}")
 
 

@@ -198,7 +198,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selected.loss
         self._used, self._out_of_fold = evidence.oracle, selected.y_hat
-        _logger.info("%s: %s", result.selected_name, result.verdict)
+        if self.verbose:
+            _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
 
     def plan(
