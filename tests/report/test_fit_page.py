@@ -132,7 +132,11 @@ def test_durations_are_readable(seconds, text):
     ("problem", "title"),
     [
         ("WebAdvertising(budget=2)", "Web Advertising"),
-        ("problem(bake, profit, sense='max')", "bake"),
+        ("problem(bake_bread, profit, sense='max')", "Bake bread"),
+        ("GurobiProblem(build_depot)", "Depot"),
+        ("OrtoolsProblem(build)", "Ortools Problem"),
+        ("PyomoProblem(unknown)", "Pyomo Problem"),
+        ("GurobiProblem(<lambda>)", "Gurobi Problem"),
         ("Crews", "Crews"),
     ],
 )

@@ -160,10 +160,10 @@ def _settings_section(result: FitResult) -> Section:
 
 def title_of(problem: str) -> str:
     """Return a problem as a title: "Web Advertising" for "WebAdvertising(budget=2)"."""
-    name, _, arguments = problem.partition("(")
-    if name == "problem" and arguments:  # made of functions, the first of which solves
-        name = arguments.partition(",")[0]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    made = re.match(r"(?:problem|\w+Problem)\((?:build_|make_|solve_)?(\w+)[,)]", problem)
+    if made and made[1] not in ("build", "make", "model", "solve", "unknown"):  # by name
+        return made[1].replace("_", " ").capitalize()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", problem.partition("(")[0])
 
 
 def _are(n: int) -> str:
