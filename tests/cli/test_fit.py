@@ -146,8 +146,10 @@ def test_test_data_are_evaluated_after_the_fit_and_by_a_command(folder, fit, run
     pd.DataFrame(X[::-1], columns=names).assign(note=1).to_csv("new.csv", index=False)
     np.save(folder / "y_new.npy", Y[::-1])
     new = {"test-features": "new.csv", "test-labels": "y_new.npy"}
-    code, said, err = fit(features="x.csv", groups="town", model="linear", **new)
+    new_page = new | {"report": "page.html"}
+    code, said, err = fit(features="x.csv", groups="town", model="linear", **new_page)
     assert code == 0, err
+    assert "30 test instances" in (folder / "page.html").read_text()
     given = ["--problem", "mine:Pick", "--features", "new.csv", "--labels", "y_new.npy"]
     code, table, err = run_lodl("evaluate", "model", *given)
     assert code == 0, err

@@ -30,6 +30,10 @@ _GAIN_TEXT = (
     "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
     "model decides better."
 )
+_NAMES_TEXT = (
+    "The plain model is the estimator fitted as usual; squared error is the same kind of model, "
+    "trained here; corrected, it has the best simple shift or pull towards the mean. "
+)
 _TRIALS_TEXT = (
     "Every model that was scored, by its decisions on instances it was not trained on. One was "
     "selected by these decisions, so its regret looks a little better here than on new data."
@@ -93,7 +97,8 @@ def _gain_section(shown: Evaluation) -> Section:
     label = f"Regret that this model avoids: {shown.verdict}"
     figure = Block(svgs=_svg("gain", shown, label, height=0.36 * len(others) + 0.75))
     block = Block(tables=(Table(table.caption, columns, rows, is_stacked=True),))
-    text = f"{_GAIN_TEXT} {table.caption}"
+    names = _NAMES_TEXT if len(others) > 1 else ""
+    text = f"{_GAIN_TEXT} {names}{table.caption}"
     return Section("gain", "Is the difference real?", text, (block,), figure)
 
 
