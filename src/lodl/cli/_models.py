@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 import lodl
-from lodl._progress import show_logs
+from lodl._progress import shown_logs
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import (
@@ -99,12 +99,12 @@ def fit(
         ensemble=ensemble,
         random_state=seed,
     )
-    show_logs()
     folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
     if plan:
         typer.echo(fitted.plan(x, y, context=contexts, validation=folds, groups=held_together))
         return
-    fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
+    with shown_logs():
+        fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     typer.echo(fitted.summary().partition("\n\n")[0] + "\n")  # the log has had all trials
     evaluation = None
