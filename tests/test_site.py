@@ -112,6 +112,13 @@ def test_search_finds_what_users_look_for(open_page, words, title):
     assert min(map(len, summaries)) >= 30
 
 
+def test_results_in_money_come_first_and_lab_notes_last(open_page):
+    page = open_page("results/index.html", viewport=DESKTOP)
+    listed = page.locator(".bd-docs-nav li a").all_inner_texts()
+    assert listed[:2] == ["Real data, in money", "Real data"]
+    assert listed.index("Real: all tables") < listed.index("Notes on rounds")
+
+
 def test_every_example_has_its_picture(open_page):
     assert len(GALLERY) >= 10
     page = open_page("gallery/index.html")

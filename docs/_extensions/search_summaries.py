@@ -28,7 +28,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
 def summary_of(document: nodes.document) -> str:
     """Return the first paragraph of a page, cut after a word."""
-    texts = (" ".join(part.astext().split()) for part in document.findall(nodes.paragraph))
+    parts = document.findall(nodes.paragraph)
+    own = (part for part in parts if not isinstance(part.parent, nodes.Admonition))  # no notes
+    texts = (" ".join(part.astext().split()) for part in own)
     text = next((text for text in texts if len(text) >= _SHORTEST), "")
     return text if len(text) <= _LONGEST else text[:_LONGEST].rpartition(" ")[0] + " …"
 
