@@ -80,14 +80,12 @@ def check_context(context: Any, n_instances: int) -> Context:
         got = f"{type(context).__name__}. For several values per instance, use a list of dicts"
         raise InvalidInputError(f"`context` must be {wanted}, got {got}.")
     if (n := len(entries)) != n_instances:
-        wanted, advice = f"one entry per instance ({n_instances})", ""
-        if 1 < n < n_instances and n_instances % n == 0:  # long frames
-            shape = f"{n}, {n_instances // n}"
-            advice = (
-                " If each instance has several rows, one for each item, sort them by instance and "
-                f"pass `X.to_numpy().reshape({shape}, -1)` and `Y.to_numpy().reshape({shape})`."
-            )
-        raise InvalidInputError(f"`context` must have {wanted}, got {n}.{advice}")
+        got, shape = f"got {n}", f"{n}, {n_instances // max(n, 1)}"
+        if n > 1 and n_instances % n == 0:
+            got += ". If an instance has a row for each item, sort the rows by instance and pass "
+            got += f"`X.to_numpy().reshape({shape}, -1)` and `Y.to_numpy().reshape({shape})`"
+        wanted = f"one entry per instance ({n_instances})"
+        raise InvalidInputError(f"`context` must have {wanted}, {got}.")
     return entries  # type: ignore[no-any-return]
 
 

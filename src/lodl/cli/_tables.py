@@ -181,10 +181,7 @@ def _read_numpy(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Any:
-    """Return a frame. Separator, decimal comma, a missing header and an index are recognised.
-
-    Its `attrs` say how to write a file of the same form.
-    """
+    """Return a frame, with the form of the file, a header and an index as they are found."""
     pandas = require("pandas", "cli")
     with path.open("rb") as file:
         line = file.readline()
@@ -237,8 +234,7 @@ def write_decisions(
     """Write one decision per instance, or None if its call failed, as the file's suffix says.
 
     An instance is found by the columns `instances`. Decisions of as many numbers as a label get its
-    `names`. Numbers in CSV are rounded, and the file has the `form` of a file that was read, if it
-    was CSV; other formats have all digits.
+    `names`. CSV has rounded numbers and the `form` of CSV that was read; others have all digits.
     """
     if path.suffix == ".json":
         keys = zip(*instances.values(), strict=True)

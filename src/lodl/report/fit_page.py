@@ -97,8 +97,7 @@ def _gain_section(shown: Evaluation) -> Section:
     label = f"Regret that this model avoids: {shown.verdict}"
     figure = Block(svgs=_svg("gain", shown, label, height=0.36 * len(others) + 0.75))
     block = Block(tables=(Table(table.caption, columns, rows, is_stacked=True),))
-    names = _NAMES_TEXT if len(others) > 1 else ""
-    text = f"{_GAIN_TEXT} {names}{table.caption}"
+    text = f"{_GAIN_TEXT} {_NAMES_TEXT if len(others) > 1 else ''}{table.caption}"
     return Section("gain", "Is the difference real?", text, (block,), figure)
 
 
