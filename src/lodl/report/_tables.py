@@ -189,11 +189,13 @@ class Comparison:
                 )
 
     def _problems(self) -> dict[str, str]:
-        """Return the problem of each result, with the parameters in which they differ."""
+        """Return the problem of each result, with the parameters in which equal names differ."""
+        texts = {key: fit.problem for key, fit in self.results.items()}
+        if len(set(texts.values())) > 1:
+            return texts
         every = [fit.problem_parameters for fit in self.results.values()]
         names = sorted({name for fit in every for name in fit} - {"class"})
         differing = [name for name in names if len({fit.get(name) for fit in every}) > 1]
-        texts = {}
         for key, fit in self.results.items():
             values = [f"{name}={fit.problem_parameters.get(name, 'another')}" for name in differing]
             texts[key] = f"{fit.problem} ({', '.join(values)})" if values else fit.problem
