@@ -31,6 +31,7 @@ extensions = [
     "mathml",
     "result_pages",
     "run_code",
+    "search_summaries",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates", "**/sg_execution_times.rst"]
 templates_path = ["_templates"]
@@ -86,7 +87,7 @@ html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["lodl.css"]
 html_math_renderer = "mathml"  # no script to fetch
-html_show_search_summary = False  # summaries are fetched, which browsers refuse on file://
+html_show_search_summary = False  # fetched, which browsers refuse on file://; ours are not
 html_show_sourcelink = False
 html_show_sphinx = False
 html_copy_source = False

@@ -212,7 +212,10 @@ def _texts() -> list[str]:
     every = _table("peers/peers.md", "## Our learner beside the best").values()
     n_best = sum(row["within one error"] == "yes" for row in every)
     n_worse = sum(row["not worse"] == "no" for row in every)
-    learner = _table("learner/learner.md", "## Tasks on which")["linear"]
+    learner = _table("learner/learner.md", "## Tasks on which")
+    n_gains = {name: int(row["better by two errors"]) for name, row in learner.items()}
+    boosted = ("xgboost", "lightgbm", "catboost")
+    n_boosted = sum(int(learner[name]["tasks"]) for name in boosted)
     affine, kinked, other = CALLS.values()
     claim = (RESULTS / "spo" / "spo.md").read_text()
     n_cells = re.findall(r"in (\d+) of (\d+) cells", claim)[0]
@@ -220,8 +223,10 @@ def _texts() -> list[str]:
         f"Of {len(every)} linear tasks, `lodl` is best or within one standard error of the best on "
         f"{n_best}, and by more than that",
         f"worse than squared error on {n_worse}. On 12 [domains](results/learner/README.md) linear "
-        f"models gain more than two standard errors on {learner['better by two errors']} of "
-        f"{learner['tasks']} tasks (`lodl benchmark learner`).",
+        f"models gain more than two standard errors on {n_gains['linear']} of "
+        f"{learner['linear']['tasks']} tasks, boosted trees on "
+        f"{sum(n_gains[name] for name in boosted)} of {n_boosted}, and forests on "
+        f"{n_gains['forest']} of {learner['forest']['tasks']} (`lodl benchmark learner`).",
         "On the [founding table of SPO+](results/spo/README.md) it is best or within one standard "
         f"error of the best in {n_cells[0]} of {n_cells[1]} cells (`lodl reproduce spo`).",
         f"- **Few solver calls**: at most {affine} per instance if the objective is linear and "

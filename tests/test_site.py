@@ -22,6 +22,7 @@ PAGES = (
     "results/in-money.html",
     "gallery/index.html",
     "gallery/problems/plot_knapsack.html",
+    "gallery/problems/plot_battery.html",
     "explanation/decision-families.html",
     "reference/api/lodl.learn_loss.html",
     "reference/cli.html",
@@ -106,6 +107,16 @@ def test_search_finds_what_users_look_for(open_page, words, title):
     page.wait_for_selector("#search-results li a")
     found = page.locator("#search-results li a").all_inner_texts()
     assert any(title in entry for entry in found)
+    summaries = page.locator("#search-results li p.context").all_inner_texts()
+    assert len(summaries) > len(found) / 2
+    assert min(map(len, summaries)) >= 30
+
+
+def test_results_in_money_come_first_and_lab_notes_last(open_page):
+    page = open_page("results/index.html", viewport=DESKTOP)
+    listed = page.locator(".bd-docs-nav li a").all_inner_texts()
+    assert listed[:2] == ["Real data, in money", "Real data"]
+    assert listed.index("Real: all tables") < listed.index("Notes on rounds")
 
 
 def test_every_example_has_its_picture(open_page):

@@ -79,9 +79,13 @@ def check_context(context: Any, n_instances: int) -> Context:
         wanted = "a sequence or an array with one entry per instance"
         got = f"{type(context).__name__}. For several values per instance, use a list of dicts"
         raise InvalidInputError(f"`context` must be {wanted}, got {got}.")
-    if len(entries) != n_instances:
+    if (n := len(entries)) != n_instances:
+        got, shape = f"got {n}", f"{n}, {n_instances // max(n, 1)}"
+        if n > 1 and n_instances % n == 0:
+            got += ". If an instance has a row for each item, sort the rows by instance and pass "
+            got += f"`X.to_numpy().reshape({shape}, -1)` and `Y.to_numpy().reshape({shape})`"
         wanted = f"one entry per instance ({n_instances})"
-        raise InvalidInputError(f"`context` must have {wanted}, got {len(entries)}.")
+        raise InvalidInputError(f"`context` must have {wanted}, {got}.")
     return entries  # type: ignore[no-any-return]
 
 
@@ -189,11 +193,11 @@ def check_same_rows(**tables: Any) -> None:
 
 def place_of(table: Any, where: tuple[int, ...]) -> str:
     """Return the words for one entry of an array or a frame: its row and its column."""
-    if _index_of(table) is None and not is_frame(table):
-        return f"at {where}"
-    rows = row_names(table)
+    rows, column = row_names(table), str(where[1] if len(where) == 2 else where[1:])
     row = f"in row {where[0]}" if rows is None else f"in row {where[0]} ({rows[where[0]]!r})"
-    return f"{row}, column {_text(table.columns[where[1]])!r}" if is_frame(table) else row
+    if is_frame(table):
+        column = repr(_text(table.columns[where[1]]))
+    return row if hasattr(table, "to_frame") else f"{row}, column {column}"  # a series has none
 
 
 def take_rows(table: Any, index: npt.NDArray[np.intp]) -> Any:

@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -47,11 +49,18 @@ def duration(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-def show_logs() -> None:
+@contextmanager
+def shown_logs(are_shown: bool = True) -> Iterator[None]:
     """Show messages of level INFO on standard error, unless logging is already configured."""
-    logger = logging.getLogger("lodl")
-    if not logger.hasHandlers():
-        handler = logging.StreamHandler()
+    logger, handler = logging.getLogger("lodl"), logging.StreamHandler()
+    level = logger.level
+    if are_shown:
         handler.setFormatter(logging.Formatter("%(message)s"))
-        logger.addHandler(handler)
-    logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
+        if not logger.hasHandlers():
+            logger.addHandler(handler)
+        logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

@@ -146,8 +146,10 @@ def test_test_data_are_evaluated_after_the_fit_and_by_a_command(folder, fit, run
     pd.DataFrame(X[::-1], columns=names).assign(note=1).to_csv("new.csv", index=False)
     np.save(folder / "y_new.npy", Y[::-1])
     new = {"test-features": "new.csv", "test-labels": "y_new.npy"}
-    code, said, err = fit(features="x.csv", groups="town", model="linear", **new)
+    new_page = new | {"report": "page.html"}
+    code, said, err = fit(features="x.csv", groups="town", model="linear", **new_page)
     assert code == 0, err
+    assert "30 test instances" in (folder / "page.html").read_text()
     given = ["--problem", "mine:Pick", "--features", "new.csv", "--labels", "y_new.npy"]
     code, table, err = run_lodl("evaluate", "model", *given)
     assert code == 0, err
@@ -282,13 +284,13 @@ def test_decisions_have_the_ids_and_the_names_of_their_items(form, folder, fit, 
     assert "--features NEW --id day --out decisions.csv" in said
     code, _, err = decide(run_lodl, features="x.csv", out="z.csv")
     assert code == 0, err
-    table = pd.read_csv("z.csv")
+    table = pd.read_csv("z.csv", sep=";")
     assert list(table) == ["day", "n", "e", "s", "w"]
     assert table["day"].tolist() == list(days)
     assert (table[["n", "e", "s", "w"]].sum(axis=1) == 1).all()
     assert decide(run_lodl, features="x.csv", id="day")[0] == 0
     row = json.loads(Path("z.json").read_text())[0]
-    assert row["day"] == "2024-02-01"
+    assert row["day"] == days[0]  # as it was read
     assert sorted(row["decision"]) == ["e", "n", "s", "w"]
     code, said, err = run_lodl("report", "model", "--out", "again.html")
     assert (code, said) == (0, "Report: again.html\n"), err

@@ -155,7 +155,6 @@ def test_failed_samples_are_left_out_where_asked(folder, learn):
         ),
         ("mine:PickOne", {"family": "Cubic"}, "--family must be one of .*, got 'Cubic'"),
         ("mine:PickOne", {"family": "Quadratc"}, "got 'Quadratc'. Did you mean Quadratic\\?"),
-        ("mine:PickOne", {"sampler": "None"}, "--sampler must be one of AllPerturbed, "),
         ("mine:PickOne", {"scale": "wide"}, "--scale must be a number"),
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
         ("mine:PickOne", {"labels": "torn.npz"}, "labels in torn.npz cannot be read as .npz"),

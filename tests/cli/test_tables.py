@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lodl.cli._tables import check_categories, columns_of_fit, read_data, write_decisions
-from lodl.errors import InvalidInputError
+from lodl.errors import DataError, InvalidInputError
 
 
 @pytest.fixture
@@ -96,18 +96,41 @@ def test_columns_that_a_model_does_not_use_say_which_instance_it_is(read):
 
 def test_decisions_in_csv_have_names_and_six_digits_and_gaps_where_calls_failed(tmp_path):
     path, instances = tmp_path / "z.csv", {"day": ["mon", "tue"]}
-    write_decisions(path, [np.array([0.99999999, -1e-12]), None], instances, ["bread", "cake"])
+    write_decisions(path, [np.array([0.99999999, -1e-12]), None], instances, ["bread", "cake"], {})
     assert path.read_text() == "day,bread,cake\nmon,1,0\ntue,,\n"
-    write_decisions(path, [np.array([123456.789, 2.0]), np.ones(2)], instances, ["a", "b", "c"])
+    write_decisions(path, [np.array([123456.789, 2.0]), np.ones(2)], instances, "abc", {})
     assert path.read_text() == "day,z0,z1\nmon,123456.79,2\ntue,1,1\n"
-    write_decisions(path, [np.array([1e-9]), np.array([2.123456789e-9])], instances, None)
+    write_decisions(path, [np.array([1e-9]), np.array([2.123456789e-9])], instances, None, {})
     assert pd.read_csv(path)["z0"].tolist() == [1e-9, 2.12346e-9]
 
 
 def test_decisions_in_json_keep_all_digits(tmp_path):
     path, z = tmp_path / "z.json", np.array([0.1 + 0.2, 1.0])
-    write_decisions(path, [z, {"stops": [1]}], {"instance": ["0", "1"]}, ["a", "b"])
+    write_decisions(path, [z, {"stops": [1]}], {"instance": ["0", "1"]}, ["a", "b"], {})
     assert json.loads(path.read_text()) == [
         {"instance": "0", "decision": {"a": 0.1 + 0.2, "b": 1.0}},
         {"instance": "1", "decision": {"stops": [1]}},
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("\ufeffTag;Käse\n31.12.2024;1,5\n", "\ufeffTag;a;b\n31.12.2024;0,5;2\n"),
+        ("Tag;Käse\n31.12.2024;1\n", "Tag;a;b\n31.12.2024;0,5;2\n"),
+        ("Tag\tKäse\n2024-12-31\t1\n", "Tag\ta\tb\n2024-12-31\t0.5\t2\n"),
+    ],
+    ids=["continental", "continental whole numbers", "tabs"],
+)
+@pytest.mark.parametrize("names", ["Tag", None], ids=["an id", "a column that is not used"])
+def test_decisions_are_written_in_the_form_of_the_features(text, written, names, read, tmp_path):
+    x, instances = columns_of_fit(read(names, features=text)[0], ["Käse"])
+    write_decisions(tmp_path / "z.csv", [[0.5, 2]], instances, "ab", x.attrs["csv"])
+    with (tmp_path / "z.csv").open(encoding="utf-8", newline="") as file:
+        assert file.read() == written.replace("\n", "\r\n")
+
+
+def test_a_file_in_another_encoding_is_refused_with_advice(tmp_path):
+    (tmp_path / "y.csv").write_bytes("Käse\n1\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"labels in .*y\.csv cannot be read: save it as UTF-8"):
+        read_data(None, tmp_path / "y.csv", None, None)

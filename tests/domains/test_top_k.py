@@ -91,7 +91,9 @@ def test_fewer_items_than_the_budget_are_refused():
 
 
 def test_a_prediction_that_is_not_a_number_is_refused():
-    with pytest.raises(InvalidInputError, match=r"`y_hats` must be finite, got nan at \(0, 1\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"`y_hats` must be finite, got nan in row 0, column 1"
+    ):
         TopK().solve(np.array([0.0, np.nan]), None)
 
 

@@ -61,7 +61,7 @@ def test_two_workers_give_the_same_bits_as_one(y):
     ("arguments", "message"),
     [
         ({"y_hat": np.ones((3, 3))}, r"`y_hat` must have the labels' shape \(3, 2\)"),
-        ({"y_hat": np.full((3, 2), np.nan)}, r"`y_hat` must be finite, got nan at \(0, 0\)"),
+        ({"y_hat": np.full((3, 2), np.nan)}, r"`y_hat` must be finite, got nan in row 0, column 0"),
         ({"y": np.ones(3)}, r"`y` must have the instance on the first axis"),
         ({"y": np.ones((0, 2))}, r"`y` must not be empty"),
         ({"y": [["a", "b"]]}, r"`y` must be an array of numbers"),

@@ -98,7 +98,7 @@ def test_a_missing_label_is_named_by_row_and_column():
     y = Y.copy()
     y[3, 2] = np.nan
     told = "`Y` must be finite, got nan"
-    with pytest.raises(InvalidInputError, match=rf"{told} at \(3, 2\)"):
+    with pytest.raises(InvalidInputError, match=f"{told} in row 3, column 2"):
         quick().fit(X, y)
     with pytest.raises(InvalidInputError, match=f"{told} in row 3, column 'south'"):
         quick().fit(X, pd.DataFrame(y, columns=LABELS))
@@ -109,6 +109,13 @@ def test_a_missing_label_is_named_by_row_and_column():
         quick().fit(X, named)
     with pytest.raises(InvalidInputError, match=rf"{told} in row 3 \('day 3'\), column 'south'"):
         quick().fit(X, named["south"])
+
+
+def test_long_frames_with_a_context_are_told_which_shapes_items_have():
+    x, y = pd.DataFrame(np.repeat(X, 4, axis=0)), pd.DataFrame(Y.reshape(-1, 1))
+    shape = rf"reshape\({N}, 4, -1\)` and `Y\.to_numpy\(\)\.reshape\({N}, 4\)"
+    with pytest.raises(InvalidInputError, match=shape):
+        quick().fit(x, y, context=[1] * N)
 
 
 def test_a_long_frame_is_told_which_shape_items_have():

@@ -81,8 +81,8 @@ def linear():
     return regressor().fit(DATA.x, DATA.y)
 
 
-def squared_error():
-    return regressor(families=(), n_rounds=0).fit(DATA.x, DATA.y)
+def squared_error(**options):
+    return regressor(families=(), n_rounds=0, **options).fit(DATA.x, DATA.y)
 
 
 def test_it_decides_better_than_squared_error_on_new_instances(model):
@@ -201,7 +201,8 @@ def test_verbose_says_what_it_will_cost(capsys, monkeypatch):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("Up to ")
-    logger.setLevel(logging.NOTSET)
+    squared_error()
+    assert capsys.readouterr().err == ""  # it was for one `fit`
 
 
 def test_where_nothing_can_be_gained_squared_error_is_kept():
@@ -405,7 +406,7 @@ def test_the_baseline_is_kept_to_compare_with(model):
 
 def test_it_says_before_it_starts_what_it_will_cost(caplog):
     with caplog.at_level(logging.INFO, logger="lodl"):
-        model = squared_error()
+        model = squared_error(verbose=True)
     calls = "Up to 900 solver calls, 15 for each of 60 instances"
     assert caplog.messages[0].startswith(f"{calls}: in batches, in less than ")
     assert caplog.messages[-1].endswith(model.result_.verdict)

@@ -42,6 +42,10 @@ def test_a_model_is_built_once_while_the_context_stays():
     assert built == [8, 9, 8]
 
 
+def test_a_problem_is_named_by_the_function_that_builds_it():
+    assert repr(GurobiProblem(knapsack, "max")) == "GurobiProblem(knapsack)"
+
+
 def test_known_costs_are_part_of_the_objective_and_not_of_its_slope():
     problem = GurobiProblem(facilities, "min")
     y = np.array([[1.1, 2.3], [5.7, 0.4]])

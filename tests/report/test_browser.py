@@ -104,6 +104,13 @@ def test_the_theme_follows_the_reader_and_the_button(open_page):
     assert (background(dark), text_colour(dark)) == shown[0]
 
 
+def test_a_printed_page_is_light_and_has_no_buttons(open_page):
+    light, dark = (open_page(color_scheme=scheme) for scheme in ("light", "dark"))
+    dark.emulate_media(media="print")
+    assert (background(dark), text_colour(dark)) == (background(light), text_colour(light))
+    assert not dark.locator("#theme").is_visible()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_from_the_background(open_page, scheme):
     page = open_page(color_scheme=scheme)

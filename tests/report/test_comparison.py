@@ -57,6 +57,10 @@ def test_runs_on_the_same_labels_are_paired_whatever_their_instances_are_called(
         ({"unit": ""}, r"one unit, got EUR for A, EUR for B, none for C\."),
         ({"problem": "Ship"}, r"one problem, got Truck <b> for A, Truck <b> for B, Ship for C\."),
         (
+            {"problem": "Ship", "problem_parameters": {"class": "Ship", "crew": "9"}},
+            r"one problem, got Truck <b> for A, Truck <b> for B, Ship for C\.",
+        ),
+        (
             {"problem_parameters": {"class": "Truck", "capacity": "4"}},
             r"one problem, got Truck <b> \(capacity=3\) for A, .* Truck <b> \(capacity=4\) for C\.",
         ),

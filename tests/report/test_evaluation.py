@@ -30,8 +30,10 @@ def test_an_instance_on_which_any_model_failed_is_left_out_of_all_rows():
 def test_regret_is_also_shown_in_percent_of_the_optimum():
     evaluation = make(plain=[1.0] * 6, model=[0.5] * 6)
     assert evaluation.percent("plain") == pytest.approx(2.0)
+    assert "% of optimum" in evaluation.table().columns
     zero = Evaluation.of({"plain": np.ones(6), "model": np.ones(6)}, np.zeros(6))
     assert zero.percent("plain") is None
+    assert "% of optimum" not in str(zero)
 
 
 def test_the_table_has_a_line_for_each_model_and_one_for_what_it_took():

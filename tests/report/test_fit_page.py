@@ -63,6 +63,13 @@ def test_page_leads_with_new_data_if_there_are_any(result, evaluation):
     assert page.count('data-title="this model is">better</td>') == 3
 
 
+def test_a_gain_that_inexactness_explains_is_not_called_better(fit_result):
+    noise = 0.01 * np.random.default_rng(0).random(40)
+    result = fit_result(noise - 0.36, noise - 1.89)
+    assert "No clear gain" in result.verdict
+    assert 'data-title="this model is">no clear difference</td>' in fit_page(result)
+
+
 def test_a_page_on_data_where_every_call_failed_says_so(result):
     failed = Evaluation.of({"plain model": np.full(3, np.nan), "x": np.ones(3)}, np.ones(3))
     page = fit_page(result, failed)
@@ -132,7 +139,11 @@ def test_durations_are_readable(seconds, text):
     ("problem", "title"),
     [
         ("WebAdvertising(budget=2)", "Web Advertising"),
-        ("problem(bake, profit, sense='max')", "bake"),
+        ("problem(bake_bread, profit, sense='max')", "Bake bread"),
+        ("GurobiProblem(build_depot)", "Depot"),
+        ("OrtoolsProblem(build)", "Ortools Problem"),
+        ("PyomoProblem(unknown)", "Pyomo Problem"),
+        ("GurobiProblem(<lambda>)", "Gurobi Problem"),
         ("Crews", "Crews"),
     ],
 )

@@ -10,6 +10,7 @@ from scipy import stats
 
 from lodl.errors import DataError
 from lodl.report import BASELINE, Estimate, Failures, FitResult, Trial
+from lodl.report._result import inexactness_of
 
 REGRET = np.random.default_rng(0).exponential(size=200)
 PERMUTED = np.random.default_rng(3).permutation(REGRET) - 0.01
@@ -108,24 +109,24 @@ def test_five_instances_are_enough_for_a_verdict(fit_result):
     assert result.verdict.startswith("Use this model")
 
 
-def test_the_inexactness_is_that_of_the_model_with_the_more_negative_regrets(fit_result):
+def test_the_inexactness_is_that_of_the_model_with_the_more_negative_regrets():
     exact, inexact = np.array([9.0, 9.0, 9.0, 9.0, 0.0]), np.array([-1.0, -1.0, 20.0, 20.0, 0.0])
     for pair in ((exact, inexact), (inexact, exact)):
-        assert fit_result(*pair)._inexactness() == (2, 0.4)  # a regret of 0 is exact
+        assert inexactness_of(*pair) == (2, 0.4)  # a regret of 0 is exact
 
 
-def test_a_small_negative_regret_is_inexactness_however_many_instances_there_are(fit_result):
+def test_a_small_negative_regret_is_inexactness_however_many_instances_there_are():
     regret = np.ones(1000)
     regret[0] = -0.01  # the mean of the negative parts is ten times the rounding of a solver
-    n_inexact, size = fit_result(regret, np.ones(1000))._inexactness()
+    n_inexact, size = inexactness_of(regret, np.ones(1000))
     assert n_inexact == 1
     assert size == pytest.approx(1e-5)
 
 
-def test_positive_regrets_do_not_hide_which_model_is_less_exact(fit_result):
+def test_positive_regrets_do_not_hide_which_model_is_less_exact():
     more, less = np.array([-1.0, 1.0, 1.0, 1.0, 1.0]), np.array([-0.5, 0.0, 0.0, 0.0, 0.0])
     for pair in ((more, less), (less, more)):
-        assert fit_result(*pair)._inexactness() == (1, 0.2)
+        assert inexactness_of(*pair) == (1, 0.2)
 
 
 def test_a_gain_as_large_as_the_inexactness_is_explained_by_it(fit_result):

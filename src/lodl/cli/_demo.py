@@ -35,11 +35,14 @@ def demo(
 
 def _show(out: Path, domain: "lodl.domains.Domain", n_jobs: int) -> None:
     """Train a model, and write it with its report."""
+    from lodl.report.fit_page import write_page  # needs the extra `report`
+
     oracle = lodl.Oracle(domain.problem, store=f"{out}-answers.db", n_jobs=n_jobs)
     data, test = domain.splits.train_and_validation, domain.splits.test
     model = lodl.DecisionFocusedRegressor(oracle).fit(data.x, data.y, context=data.context)
     cost = f"{model.result_.n_calls:,} solver calls, {model.result_.seconds:.1f} s"
     typer.echo(f"Trained on {len(data.y)} instances: {cost}.\n")
-    typer.echo(f"{model.evaluate(test.x, test.y, test.context)}\n")
-    typer.echo(f"report  {model.report(f'{out}.html')}")
+    evaluation = model.evaluate(test.x, test.y, test.context)
+    typer.echo(f"{evaluation}\n")
+    typer.echo(f"report  {write_page(model.result_, f'{out}.html', evaluation)}")
     typer.echo(f"model   {model.save(out, overwrite=True)}\n")

@@ -15,15 +15,12 @@ from lodl.cli._tables import check_out, read_data
 from lodl.evaluation import summarise
 from lodl.learning import learn_loss
 from lodl.oracle import Oracle
-from lodl.samplers import AllPerturbed, OnePerturbed, Sampler, TwoPerturbed
+from lodl.samplers import AllPerturbed
 
 _FAMILIES: Mapping[str, Callable[[], losses.Family]] = {
     name: member
     for name, member in vars(losses).items()
     if isclass(member) and issubclass(member, losses.Family) and not isabstract(member)
-}
-_SAMPLERS: Mapping[str, Callable[..., Sampler]] = {
-    member.__name__: member for member in (AllPerturbed, OnePerturbed, TwoPerturbed)
 }
 _ONE_FAMILY = (
     f"One of {', '.join(_FAMILIES)}. Default: DecisionHinges if the objective is affine in the "
@@ -40,7 +37,6 @@ def learn(
     names: Names = None,
     family: Annotated[str | None, option(MODEL, f"{_ONE_FAMILY}.")] = None,
     seed: Seed = 0,
-    sampler: Annotated[str, option(CALLS, f"One of {', '.join(_SAMPLERS)}.")] = "AllPerturbed",
     scale: Annotated[str, option(CALLS, "Deviation of the noise: a number, or auto.")] = "auto",
     n_samples: Annotated[int | None, option(CALLS, "Samples per instance.")] = None,
 ) -> None:
@@ -52,7 +48,7 @@ def learn(
         oracle,
         oracle.instances(y, contexts, keys),
         family=None if family is None else named("family", family, _FAMILIES)(),
-        sampler=named("sampler", sampler, _SAMPLERS)(scale=_number(scale)),
+        sampler=AllPerturbed(_number(scale)),
         n_samples=n_samples,
         random_state=seed,
     )

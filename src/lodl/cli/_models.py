@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 import lodl
+from lodl._progress import shown_logs
 from lodl.cli import _tables as tables
 from lodl.cli._modules import MODELS, estimator_named
 from lodl.cli._options import (
@@ -82,6 +83,8 @@ def fit(
     if (test_features is None) != (test_labels is None):
         raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
     x, y, contexts = tables.read_data(features, labels, context, names)
+    files = (test_features, test_labels, test_context)
+    test = None if test_features is None else tables.read_data(*files, names)
     x, held_together = tables.groups_of(x, groups)
     if validation is not None and validation >= 1 and validation == int(validation):
         validation = int(validation)
@@ -95,28 +98,30 @@ def fit(
         max_seconds=max_seconds,
         ensemble=ensemble,
         random_state=seed,
-        verbose=True,
     )
     folds = validation if shuffle is None else _folds(validation, len(x), groups, shuffle, seed)
     if plan:
         typer.echo(fitted.plan(x, y, context=contexts, validation=folds, groups=held_together))
         return
-    fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
+    with shown_logs():
+        fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
-    page = None if report is None else fitted.report(report)
-    typer.echo(f"{fitted.summary()}\n")
-    if test_features is not None:
-        new, *rest = tables.read_data(test_features, test_labels, test_context, names)
-        new, _ = tables.columns_of_fit(new, fitted.result_.feature_names)
-        typer.echo(f"{fitted.evaluate(new, *rest)}\n")
+    typer.echo(fitted.summary().partition("\n\n")[0] + "\n")  # the log has had all trials
+    evaluation = None
+    if test is not None:
+        new, _ = tables.columns_of_fit(test[0], fitted.result_.feature_names)
+        evaluation = fitted.evaluate(new, *test[1:])
+        typer.echo(f"{evaluation}\n")
     typer.echo(f"Model: {out}")
-    if page is not None:
-        typer.echo(f"Report: {page}")
-    files = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"
+    if report is not None:
+        from lodl.report.fit_page import write_page  # needs the extra `report`
+
+        typer.echo(f"Report: {write_page(fitted.result_, report, evaluation)}")
+    given = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"
     if names is not None:
-        files += f" --id {shlex.quote(names)}"
+        given += f" --id {shlex.quote(names)}"
     place = f"{shlex.quote(str(out))} --problem {shlex.quote(problem)}"
-    typer.echo(f"Next: lodl decide {place} {files} --out decisions.csv")
+    typer.echo(f"Next: lodl decide {place} {given} --out decisions.csv")
 
 
 def _folds(validation: float | None, n: int, groups: str | None, shuffle: bool, seed: int) -> Any:
@@ -146,7 +151,8 @@ def decide(
     x, _, contexts = tables.read_data(features, None, context, names)
     fitted, x, instances = _loaded(folder, oracle, x, model, trust)
     decisions = fitted.decide(x, contexts)
-    tables.write_decisions(out, decisions, instances, fitted.result_.label_names)
+    form = getattr(x, "attrs", {}).get("csv", {})
+    tables.write_decisions(out, decisions, instances, fitted.result_.label_names, form)
     typer.echo(f"{len(decisions)} decisions: {out}")
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -44,7 +45,9 @@ def read_data(
     first = None
     for what, table in tables.items():
         if names is not None and is_frame(table) and names in table.columns:
-            named = table.set_index(_ids(table[names])).drop(columns=names)
+            ids = _ids(table[names])
+            named = table.set_index(ids).drop(columns=names)
+            named.attrs |= ids.attrs
             first = named if first is None else first
             tables[what] = _in_rows_of(named, first, what)
     x, y, contexts = tables.values()
@@ -63,7 +66,9 @@ def _ids(column: Any) -> Any:
     for pattern, form in _DATES.items():
         if texts.str.match(pattern).all():
             with suppress(ValueError):  # such as 2024-13-01
-                return require("pandas", "cli").to_datetime(texts, format=form)
+                dates = require("pandas", "cli").to_datetime(texts, format=form)
+                dates.attrs["dates"] = form
+                return dates
     return texts
 
 
@@ -121,7 +126,9 @@ def columns_of_fit(
 
     These are its id and the columns that the model does not use, or its number.
     """
-    ids = row_names(features)
+    ids, form = row_names(features), getattr(features, "attrs", {}).get("dates", "")
+    if form.startswith("%"):  # others are written as `row_names` has them
+        ids = tuple(features.index.strftime(form))
     found: Any = {} if ids is None else {str(features.index.name or "instance"): ids}
     if is_frame(features) and names is not None and set(names) <= set(features.columns):
         others = features.drop(columns=list(names))
@@ -160,6 +167,8 @@ def _content(path: Path, what: str) -> Any:
         return readers[suffix](path)
     except FileNotFoundError as error:
         raise DataError(f"There is no file {path}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"The {what} in {path} cannot be read: save it as UTF-8 text.") from error
     except (OSError, ValueError, EOFError, SyntaxError, TokenError, BadZipFile) as error:
         raise DataError(f"The {what} in {path} cannot be read as {suffix}: {error}") from error
 
@@ -172,23 +181,26 @@ def _read_numpy(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Any:
-    """Return a frame. Separator, decimal comma, a missing header and an index are recognised."""
+    """Return a frame, with the form of the file, a header and an index as they are found."""
     pandas = require("pandas", "cli")
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        first = file.readline().rstrip("\r\n")
+    with path.open("rb") as file:
+        line = file.readline()
+    encoding = "utf-8-sig" if line.startswith(BOM_UTF8) else "utf-8"
+    first = line.decode(encoding).rstrip("\r\n")
     separator = max(_SEPARATORS, key=first.count)
     cells = first.split(separator)
     how: Any = {"sep": separator, "header": None if _are_data(cells) else "infer"}
     if pandas.__version__ < "3":  # later ones read every digit by default
         how["float_precision"] = "round_trip"
-    table = pandas.read_csv(path, **how)
-    if separator != ",":  # a comma may then be the mark of decimals
-        continental = pandas.read_csv(path, **how, decimal=",")
-        table = max(table, continental, key=lambda read: read.select_dtypes("number").shape[1])
+    # With another separator, the comma may be the mark of decimals. Next to semicolons it is.
+    marks = {",": ".", ";": ",."}.get(separator, ".,")
+    read = {mark: pandas.read_csv(path, **how, decimal=mark) for mark in marks}
+    decimal, table = max(read.items(), key=lambda item: item[1].select_dtypes("number").shape[1])
     if not cells[0].strip('"') and len(table.columns) > 1:  # the index that pandas writes
         table = table.set_index(table.columns[0]).rename_axis(None)
         if list(table.index) == list(range(len(table))):
             table = table.reset_index(drop=True)
+    table.attrs["csv"] = {"delimiter": separator, "decimal": decimal, "encoding": encoding}
     return table
 
 
@@ -217,11 +229,12 @@ def write_decisions(
     decisions: Sequence[Any],
     instances: Mapping[str, Sequence[str]],
     names: Sequence[str] | None,
+    form: Mapping[str, str],
 ) -> None:
     """Write one decision per instance, or None if its call failed, as the file's suffix says.
 
     An instance is found by the columns `instances`. Decisions of as many numbers as a label get its
-    `names`. Numbers in CSV are rounded; other formats have all digits.
+    `names`. CSV has rounded numbers and the `form` of CSV that was read; others have all digits.
     """
     if path.suffix == ".json":
         keys = zip(*instances.values(), strict=True)
@@ -240,11 +253,13 @@ def write_decisions(
     largest = np.nanmax(np.abs(numbers), initial=1e-300)
     rounded = np.round(numbers, max(2, _DIGITS - math.ceil(math.log10(largest)))) + 0.0
     items = names if names is not None and len(names) == n else [f"z{i}" for i in range(n)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
+    form = {"delimiter": ",", "decimal": ".", "encoding": "utf-8", **form}
+    with path.open("w", encoding=form["encoding"], newline="") as file:
+        writer = csv.writer(file, delimiter=form["delimiter"])
         writer.writerow([*instances, *items])
         for *key, row in zip(*instances.values(), rounded, strict=True):
-            writer.writerow([*key, *("" if math.isnan(v) else f"{v:.15g}" for v in row)])
+            texts = ("" if math.isnan(v) else f"{v:.15g}" for v in row)
+            writer.writerow([*key, *(text.replace(".", form["decimal"]) for text in texts)])
 
 
 def _as_table(decisions: Sequence[Any]) -> np.ndarray[Any, Any]:

@@ -102,7 +102,7 @@ class Diagnosis(WithFindings):
             "rank correlation": f"{_text(self.rank_correlation)} across instances, "
             f"{_text(self.rank_correlation_within)} within",
             "learned loss": f"{self.loss:.3g} on average",
-            "size of errors": f"{_text(self.size_ratio, '.2g')} times the sampler's scale",
+            "size of errors": _text(self.size_ratio, ".2g") + ", as a share of the sampler's scale",
             "solver calls": f"{self.n_calls}",
         }
 

@@ -66,7 +66,7 @@ class Folds:
         if are_blocks:
             _logger.info(
                 "Instances are in the order of time, so consecutive ones are held out together. "
-                "`validation=KFold(5, shuffle=True)` would draw random folds."
+                "`validation=KFold(5, shuffle=True)`, or --shuffle, would draw random folds."
             )
         for mask, part in zip(masks, parts, strict=True):
             mask &= ~np.isin(originals, originals[part])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_predictions
-from lodl._progress import show_logs
+from lodl._progress import shown_logs
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.learning._defaults import AT_LABELS, Schedule, check_families, warn_of_few_samples
@@ -69,13 +69,12 @@ def learn_loss(
         >>> loss
         LearnedLoss(DecisionHinges(...), n_instances=10, label_shape=(16,))
     """
-    if verbose:
-        show_logs()
     oracle = Oracle.of(oracle)
     instances = oracle.instances(y, context)
     schedule = Schedule(n_samples, n_rounds=0, sampler=sampler)
-    evidence = _evidence(oracle, instances, family, schedule, random_state)
-    return evidence.learn(evidence.families[0], holdout=_HOLDOUT)
+    with shown_logs(verbose):
+        evidence = _evidence(oracle, instances, family, schedule, random_state)
+        return evidence.learn(evidence.families[0], holdout=_HOLDOUT)
 
 
 def _evidence(

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lodl._arrays import Features, check_count, check_flag, check_readable, check_seconds, is_frame
 from lodl._html import notebook_html
-from lodl._progress import show_logs
+from lodl._progress import shown_logs
 from lodl._typing import Array, Context, Decision
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data, new_contexts, new_features, new_instances
@@ -181,7 +181,11 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
                 in their order: then folds are consecutive blocks, and a share is the latest.
             groups: The group of each instance, or None. Random folds hold out whole groups.
         """
-        evidence, trainer, squared_error = self._begin(X, Y, context, validation, groups)
+        with shown_logs(self.verbose):
+            return self._fit(X, Y, context, validation, groups)
+
+    def _fit(self, x: Any, y: Any, context: Any, validation: Any, groups: Any) -> Self:
+        evidence, trainer, squared_error = self._begin(x, y, context, validation, groups)
         _logger.log(*plan(evidence, trainer))
         outcome = search(evidence, trainer, squared_error, ensemble=self.ensemble)
         baseline, selected = outcome.baseline, outcome.selected
@@ -198,7 +202,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         self._set(result, predictors, baselines, [plain])
         self.loss_: LearnedLoss = selected.loss
         self._used, self._out_of_fold = evidence.oracle, selected.y_hat
-        _logger.info("%s: %s", result.selected_name, result.verdict)
+        if self.verbose:
+            _logger.info("%s: %s", result.selected_name, result.verdict)
         return self
 
     def plan(
@@ -334,8 +339,6 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         check_flag("ensemble", self.ensemble)
         check_flag("verbose", self.verbose)
         limit = check_seconds("max_seconds", self.max_seconds)
-        if self.verbose:
-            show_logs()
         schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
         oracle = Oracle.of(self.oracle)
         seed = check_count("random_state", self.random_state, minimum=0)

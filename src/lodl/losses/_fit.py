@@ -129,7 +129,7 @@ def log_missing(n_missing: int, n_instances: int) -> None:
     if is_most:
         message += " Is the sampler's scale too small to change a decision?"
     if n_missing:
-        level = logging.WARNING if is_most else logging.INFO
+        level = logging.WARNING if is_most else logging.DEBUG  # again for every family
         _logger.log(level, message, n_missing, n_instances)
 
 

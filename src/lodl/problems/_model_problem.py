@@ -72,6 +72,8 @@ class Model(ABC):
 class ModelProblem(Problem):
     """A problem solved by a model of a solver library, built once per process and thread."""
 
+    _made_of = ""  # name of the model, or of the function that builds it
+
     def __init__(
         self, sense: Sense, build: Callable[..., Model], *, first_stage: Any = None
     ) -> None:
@@ -81,6 +83,9 @@ class ModelProblem(Problem):
         # In one model, to fix and free the first stage would make a solver start anew.
         scorer = partial(build, is_fixed=True)
         self._scorers = self._models if first_stage is None else PerThread(scorer)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._made_of})" if self._made_of else type(self).__name__
 
     def solve(self, y_hat: Array, context: InstanceContext = None) -> Decision:
         model = self._models.get()

@@ -66,6 +66,7 @@ class GurobiProblem(ModelProblem):
     ) -> None:
         require("gurobipy", "gurobi")  # if it is missing, say so before a worker does
         builder = FunctionWithContext("build", build, 1)
+        self._made_of = str(builder)
         settings = {**_OPTIONS, **(options or {})}
         super().__init__(sense, partial(_Model, builder, sense, settings, warm_start))
 

@@ -38,6 +38,7 @@ class _BuiltProblem(ModelProblem):
     ) -> None:
         _cp_model()  # if it is missing or clashes, say so before a worker does
         builder = FunctionWithContext("build", build, self._n_predictions)
+        self._made_of = str(builder)
         model = _Model if self._n_predictions else _ModelWithCosts
         super().__init__(sense, partial(model, builder, sense, dict(options or {})))
 

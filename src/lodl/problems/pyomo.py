@@ -79,6 +79,7 @@ class PyomoProblem(ModelProblem):
         import cloudpickle  # slow to import
 
         pyo = require("pyomo.environ", "pyomo")
+        self._made_of = str(getattr(model, "name", "") or getattr(model, "__name__", ""))
         if isinstance(model, pyo.Block):
             model = partial(pickle.loads, cloudpickle.dumps(model))
         elif not callable(model):

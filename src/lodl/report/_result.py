@@ -63,6 +63,16 @@ def too_few(n: int, aim: str, kind: str = "validation") -> str:
     return f"{n} {kind} {are} too few {aim}. Use at least {FEWEST}, better 50."
 
 
+def inexactness_of(*regrets: Sequence[float]) -> tuple[int, float]:
+    """Return how many decisions of the worse model beat the solver's own, and the mean gap."""
+    negative = np.minimum(regrets, 0.0)
+    sizes = -negative.mean(axis=1)
+    worse = int(sizes.argmax())
+    if sizes[worse] <= _ROUNDING * np.abs(regrets[worse]).mean():
+        return 0, 0.0
+    return int((negative[worse] < 0).sum()), float(sizes[worse])
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over instances with its standard error, which is infinite for a single instance."""
@@ -300,7 +310,7 @@ class FitResult:
     @property
     def verdict(self) -> str:
         """A recommendation in a few sentences."""
-        n_inexact, inexactness = self._inexactness()
+        n_inexact, inexactness = inexactness_of(self.regret_baseline, self.regret_selected)
         notes = [self._advice(inexactness)]
         n, failures = len(self.instances), self.failures
         if n_inexact:
@@ -342,15 +352,6 @@ class FitResult:
             return f"Use this model: {numbers}."
         advice = "This may be chance; use more validation instances to find out."
         return f"No clear gain: {numbers}. {advice}"
-
-    def _inexactness(self) -> tuple[int, float]:
-        """Return how many decisions of the worse model beat the solver's own, and the mean gap."""
-        both = np.array([self.regret_baseline, self.regret_selected])
-        sizes = -np.minimum(both, 0.0).mean(axis=1)
-        worse = int(sizes.argmax())
-        if sizes[worse] <= _ROUNDING * np.abs(both[worse]).mean():
-            return 0, 0.0
-        return int((both[worse] < 0).sum()), float(sizes[worse])
 
     def summary(self) -> str:
         """Return verdict, selection, cost and all trials as text of at most 80 columns."""

@@ -22,6 +22,7 @@ from lodl.report._result import (
     amounts,
     change_of,
     in_unit,
+    inexactness_of,
     number_cells,
     too_few,
 )
@@ -87,11 +88,14 @@ class Evaluation:
 
     def compared(self, name: str) -> str:
         """Return whether the evaluated model is "better" or "worse" than another, as a word."""
-        gain = self.gain(name)
+        gain, *_, ours = self.gain(name), *self.regrets.values()
         if gain.n_instances < FEWEST:
             return "too few instances"
         if gain.mean == gain.standard_error == 0:
             return "the same"
+        least = inexactness_of(self.regrets[name], ours)[1] if self.kind == "validation" else 0.0
+        if 0 < gain.mean <= least:
+            return "no clear difference"  # as the verdict of the fit
         return "better" if gain.low > 0 else "worse" if gain.high < 0 else "no clear difference"
 
     @property
@@ -153,12 +157,13 @@ class Evaluation:
         rows, last = [], list(means)[-1]
         for name, mean in means.items():
             gap = str(-self.gain(name)) if name != last and n >= FEWEST else ""
-            numbers = (
-                Cell.of_number(mean, f"{{:z,.{decimals}f}}"),
-                Cell.of_number(self.percent(name)),
+            share = self.percent(name)  # of all rows or of none
+            shares = () if share is None else (Cell.of_number(share),)
+            rows.append(
+                (Cell(name), Cell.of_number(mean, f"{{:z,.{decimals}f}}"), *shares, Cell(gap))
             )
-            rows.append((Cell(name), *numbers, Cell(gap)))
-        return Table(self._note, _HEADER, tuple(rows))
+        columns = _HEADER if shares else _HEADER[:2] + _HEADER[3:]
+        return Table(self._note, columns, tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -184,11 +189,13 @@ class Comparison:
                 )
 
     def _problems(self) -> dict[str, str]:
-        """Return the problem of each result, with the parameters in which they differ."""
+        """Return the problem of each result, with the parameters in which equal names differ."""
+        texts = {key: fit.problem for key, fit in self.results.items()}
+        if len(set(texts.values())) > 1:
+            return texts
         every = [fit.problem_parameters for fit in self.results.values()]
         names = sorted({name for fit in every for name in fit} - {"class"})
         differing = [name for name in names if len({fit.get(name) for fit in every}) > 1]
-        texts = {}
         for key, fit in self.results.items():
             values = [f"{name}={fit.problem_parameters.get(name, 'another')}" for name in differing]
             texts[key] = f"{fit.problem} ({', '.join(values)})" if values else fit.problem

@@ -30,6 +30,10 @@ _GAIN_TEXT = (
     "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
     "model decides better."
 )
+_NAMES_TEXT = (
+    "The plain model is the estimator fitted as usual; squared error is the same kind of model, "
+    "trained here; corrected, it has the best simple shift or pull towards the mean. "
+)
 _TRIALS_TEXT = (
     "Every model that was scored, by its decisions on instances it was not trained on. One was "
     "selected by these decisions, so its regret looks a little better here than on new data."
@@ -93,7 +97,7 @@ def _gain_section(shown: Evaluation) -> Section:
     label = f"Regret that this model avoids: {shown.verdict}"
     figure = Block(svgs=_svg("gain", shown, label, height=0.36 * len(others) + 0.75))
     block = Block(tables=(Table(table.caption, columns, rows, is_stacked=True),))
-    text = f"{_GAIN_TEXT} {table.caption}"
+    text = f"{_GAIN_TEXT} {_NAMES_TEXT if len(others) > 1 else ''}{table.caption}"
     return Section("gain", "Is the difference real?", text, (block,), figure)
 
 
@@ -160,10 +164,10 @@ def _settings_section(result: FitResult) -> Section:
 
 def title_of(problem: str) -> str:
     """Return a problem as a title: "Web Advertising" for "WebAdvertising(budget=2)"."""
-    name, _, arguments = problem.partition("(")
-    if name == "problem" and arguments:  # made of functions, the first of which solves
-        name = arguments.partition(",")[0]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    made = re.match(r"(?:problem|\w+Problem)\((?:build_|make_|solve_)?(\w+)[,)]", problem)
+    if made and made[1] not in ("build", "make", "model", "solve", "unknown"):  # by name
+        return made[1].replace("_", " ").capitalize()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", problem.partition("(")[0])
 
 
 def _are(n: int) -> str:
