@@ -14,9 +14,7 @@ from lodl_benchmarks.budget._stream import (
     choose,
     find_cut,
     parquet_blocks,
-    read_group,
-    write_effects,
-    write_treatments,
+    write_parquet,
 )
 from lodl_benchmarks.budget._trial import COSTS, SETTINGS, Setting, Trial
 
@@ -40,9 +38,7 @@ __all__ = [
     "parquet_blocks",
     "plan",
     "predict_customers",
-    "read_group",
     "run",
     "tables",
-    "write_effects",
-    "write_treatments",
+    "write_parquet",
 ]

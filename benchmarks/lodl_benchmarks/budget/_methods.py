@@ -46,6 +46,11 @@ class Data:
         """Labels with less noise and some bias."""
         return drawn_together(self.trial.x, self.labels, new_small_lightgbm, self.way)
 
+    @cached_property
+    def two_stage(self) -> TLearner:
+        """The usual model of uplift, which two rules use."""
+        return TLearner(new_lightgbm, self.trial)
+
 
 def new_lightgbm() -> LGBMRegressor:
     """Return the model of responses: LightGBM with its defaults."""
@@ -59,14 +64,9 @@ def new_small_lightgbm() -> LGBMRegressor:
     )
 
 
-def two_stage(data: Data, new_model: Callable[[], Any]) -> Predict:
-    """Return a T-learner: responses to each arm, and their differences."""
-    return TLearner(new_model, data.trial).predict
-
-
-def squared_error(data: Data, new_model: Callable[[], Any]) -> Predict:
-    """Return a model of each treatment's unbiased labels."""
-    models = [new_model().fit(data.trial.x, y) for y in data.labels.T]
+def squared_error(x: Array, y: Array, new_model: Callable[[], Any]) -> Predict:
+    """Return a model of the labels of each treatment."""
+    models = [new_model().fit(x, labels) for labels in y.T]
     return lambda x: np.column_stack([model.predict(x) for model in models])
 
 
@@ -132,13 +132,18 @@ class Method:
 
 
 METHODS: Mapping[str, Method] = {
-    "2-stage, LightGBM": Method(partial(two_stage, new_model=new_lightgbm)),
-    "the same, greedy by ratio": Method(
-        partial(two_stage, new_model=new_lightgbm), treatments_by_ratio
+    "2-stage, LightGBM": Method(lambda data: data.two_stage.predict),
+    "the same, greedy by ratio": Method(lambda data: data.two_stage.predict, treatments_by_ratio),
+    "2-stage, linear": Method(lambda data: TLearner(LinearRegression, data.trial).predict),
+    "squared error, LightGBM": Method(
+        lambda data: squared_error(data.trial.x, data.labels, new_small_lightgbm)
     ),
-    "2-stage, linear": Method(partial(two_stage, new_model=LinearRegression)),
-    "squared error, LightGBM": Method(partial(squared_error, new_model=new_small_lightgbm)),
-    "squared error, linear": Method(partial(squared_error, new_model=LinearRegression)),
+    "squared error, linear": Method(
+        lambda data: squared_error(data.trial.x, data.labels, LinearRegression)
+    ),
+    "the same, smooth labels": Method(
+        lambda data: squared_error(data.trial.x, data.drawn, LinearRegression)
+    ),
     "lodl, LightGBM": Method(partial(learned, estimator=new_small_lightgbm()), is_learner=True),
     "lodl, linear": Method(learned, is_learner=True),
 }

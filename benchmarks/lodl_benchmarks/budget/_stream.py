@@ -52,29 +52,38 @@ class ArrayBlock:
 
 @dataclass(frozen=True)
 class ParquetBlock:
-    """A row group of a Parquet file, whose columns are predicted effects."""
+    """A row group of a Parquet file, all of whose columns are numbers."""
 
     path: str
     group: int
     first: int
 
     def read(self) -> Array:
-        return read_group(self.path, self.group)
-
-
-def read_group(path: str | Path, group: int, columns: Sequence[str] | None = None) -> Array:
-    """Return the columns of a row group, shape (n, columns). Defaults to all columns."""
-    with pq.ParquetFile(path) as file:
-        table = file.read_row_group(group, columns=columns)
-    return np.column_stack([np.asarray(column, dtype=np.float64) for column in table.columns])
+        with pq.ParquetFile(self.path) as file:
+            table = file.read_row_group(self.group)
+        return np.column_stack([np.asarray(column, dtype=np.float64) for column in table.columns])
 
 
 def parquet_blocks(path: str | Path) -> list[ParquetBlock]:
-    """Return the row groups of a file of predicted effects."""
+    """Return the row groups of a file."""
     data = pq.read_metadata(path)
     sizes = [data.row_group(group).num_rows for group in range(data.num_row_groups)]
     firsts = np.cumsum([0, *sizes])[:-1].tolist()
     return [ParquetBlock(str(path), group, first) for group, first in enumerate(firsts)]
+
+
+def write_parquet(path: str | Path, parts: Iterable[npt.NDArray[Any]], name: str) -> None:
+    """Write arrays (n,) or (n, columns), a row group each; floats in single precision."""
+    writer = None
+    for part in parts:
+        columns = part[:, np.newaxis] if part.ndim == 1 else part
+        columns = columns.astype(np.float32) if columns.dtype.kind == "f" else columns
+        names = [name] if part.ndim == 1 else [f"{name}_{i}" for i in range(columns.shape[1])]
+        table = pa.table(dict(zip(names, columns.T, strict=True)))
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=max(1, len(part)))
+    if writer:
+        writer.close()
 
 
 def find_cut(
@@ -117,38 +126,6 @@ def choose(
 ) -> Iterator[npt.NDArray[np.int8]]:
     """Yield the treatment of each customer, block by block; -1 is none."""
     yield from _each(partial(_chosen, costs=costs, cut=cut), blocks, executor)
-
-
-def write_effects(
-    source: str | Path,
-    path: str | Path,
-    predict: Callable[[Array], Array],
-    columns: Sequence[str] | None = None,
-) -> None:
-    """Write predicted effects for the features of a Parquet file, in its row groups.
-
-    `predict` gets features (n, columns) and returns effects (n, T), which are kept as single
-    precision.
-    """
-    n_groups = pq.read_metadata(source).num_row_groups
-    effects = (predict(read_group(source, group, columns)) for group in range(n_groups))
-    _write(path, (np.asarray(part, dtype=np.float32) for part in effects), "effect")
-
-
-def write_treatments(path: str | Path, treatments: Iterable[npt.NDArray[np.int8]]) -> None:
-    """Write the treatment of each customer, a row group per block."""
-    _write(path, (part[:, np.newaxis] for part in treatments), "treatment")
-
-
-def _write(path: str | Path, parts: Iterable[npt.NDArray[Any]], name: str) -> None:
-    writer = None
-    for part in parts:
-        names = [name] if part.shape[1] == 1 else [f"{name}_{i}" for i in range(part.shape[1])]
-        table = pa.table(dict(zip(names, part.T, strict=True)))
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table, row_group_size=max(1, len(part)))
-    if writer:
-        writer.close()
 
 
 def _each(

@@ -15,8 +15,7 @@ from lodl_benchmarks.budget import (
     choose,
     find_cut,
     parquet_blocks,
-    write_effects,
-    write_treatments,
+    write_parquet,
 )
 from lodl_benchmarks.domains import Cut, cut_of, steps_of
 
@@ -96,12 +95,13 @@ def test_a_cluster_of_two_workers_has_the_same_decisions(file):
 
 def test_effects_and_treatments_are_written_in_the_row_groups_of_their_source(file, tmp_path):
     effects, treatments = tmp_path / "predicted.parquet", tmp_path / "treatments.parquet"
-    write_effects(file, effects, lambda x: 2 * x[:, ::-1], columns=["a", "b"])
-    assert pq.read_metadata(effects).num_row_groups == pq.read_metadata(file).num_row_groups == 7
-    written = np.column_stack([column.to_numpy() for column in pq.read_table(effects).columns])
-    np.testing.assert_array_equal(written, 2 * effects_of(1, 10_000)[:, [1, 0]])
-    blocks = parquet_blocks(file)
-    write_treatments(treatments, choose(blocks, COSTS, find_cut(blocks, COSTS, 3000.0)))
+    write_parquet(effects, (2 * block.read()[:, ::-1] for block in parquet_blocks(file)), "effect")
+    blocks = parquet_blocks(effects)
+    assert [block.first for block in blocks] == list(range(0, 10_000, 1500))
+    written = np.concatenate([block.read() for block in blocks])
+    np.testing.assert_array_equal(written, 2 * effects_of(1, 10_000)[:, ::-1])
+    assert pq.read_schema(effects).names == ["effect_0", "effect_1", "effect_2"]
+    write_parquet(treatments, choose(blocks, COSTS, find_cut(blocks, COSTS, 3000.0)), "treatment")
     table = pq.read_table(treatments)
     assert table.column_names == ["treatment"]
     np.testing.assert_array_equal(table["treatment"].to_numpy(), decisions(blocks, 3000.0)[1])
