@@ -9,7 +9,6 @@ from lodl_benchmarks.budget._labels import (
 from lodl_benchmarks.budget._methods import METHODS, Data, fit_batches, predict_customers
 from lodl_benchmarks.budget._run import BUDGETS, plan, run, tables
 from lodl_benchmarks.budget._stream import (
-    ArrayBlock,
     ParquetBlock,
     choose,
     find_cut,
@@ -23,7 +22,6 @@ __all__ = [
     "COSTS",
     "METHODS",
     "SETTINGS",
-    "ArrayBlock",
     "Data",
     "ParquetBlock",
     "Setting",

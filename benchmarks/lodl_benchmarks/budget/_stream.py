@@ -39,17 +39,6 @@ class Block(Protocol):
         """Return predicted effects, shape (n, T)."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayBlock:
-    """Customers in memory."""
-
-    effects: Array
-    first: int = 0
-
-    def read(self) -> Array:
-        return self.effects
-
-
 @dataclass(frozen=True)
 class ParquetBlock:
     """A row group of a Parquet file, all of whose columns are numbers."""

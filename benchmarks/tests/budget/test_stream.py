@@ -1,6 +1,8 @@
 """Decisions in blocks: those of one array, wherever blocks are read."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl_benchmarks.budget import (
-    ArrayBlock,
     choose,
     find_cut,
     parquet_blocks,
@@ -24,6 +25,17 @@ COSTS = (1.0, 2.0, 4.0)
 
 def effects_of(seed, n):
     return np.random.default_rng(seed).normal(0.5, 1.0, size=(n, 3)).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBlock:
+    """Customers in memory."""
+
+    effects: Any
+    first: int = 0
+
+    def read(self):
+        return self.effects
 
 
 def in_blocks(effects, size):
