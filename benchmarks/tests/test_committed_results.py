@@ -15,7 +15,7 @@ def rows_of(folder):
     return [values for _, values in read_json_rows(RESULTS / folder / "rows.jsonl")]
 
 
-@pytest.mark.parametrize("name", ["learner", "peers", "real", "rounds"])
+@pytest.mark.parametrize("name", ["budget", "learner", "peers", "real", "rounds"])
 def test_tables_of_a_comparison_come_out_of_its_rows(name):
     tables = import_module(f"lodl_benchmarks.{name}").tables(rows_of(name))
     text = "\n\n".join(f"## {table.caption}\n\n{table.markdown()}" for table in tables)

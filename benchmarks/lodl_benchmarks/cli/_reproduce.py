@@ -11,6 +11,7 @@ import typer
 
 from lodl.cli._modules import named
 from lodl.errors import DataError, InvalidInputError
+from lodl_benchmarks.cli._budget import budget
 from lodl_benchmarks.cli._jobs import Jobs
 from lodl_benchmarks.cli._markdown import print_markdown, show_tables
 
@@ -310,7 +311,7 @@ IN_ORDER: tuple[Callable[..., None], ...] = (
     figure_cost,
 )
 
-others: tuple[Callable[..., None], ...] = (settings, spo, pjm, semo)
+others: tuple[Callable[..., None], ...] = (settings, spo, pjm, semo, budget)
 for command in (*IN_ORDER, *others):
     reproduce.command()(command)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from lodl.domains import Domain, item_knapsack, knapsack, newsvendor, shortest_path
 from lodl_benchmarks.domains._assignment import Assignment, assignment
+from lodl_benchmarks.domains._budget import Budget, Cut, Steps, budget, cut_of, steps_of
 from lodl_benchmarks.domains._dispatch import Dispatch, dispatch
 from lodl_benchmarks.domains._energy_scheduling import EnergyScheduling, energy_scheduling
 from lodl_benchmarks.domains._linear_model import linear_model
@@ -29,6 +30,7 @@ DOMAINS: Mapping[str, Callable[..., Domain]] = {
     "newsvendor": newsvendor,
     "travelling_salesman": travelling_salesman,
     "assignment": assignment,
+    "budget": budget,
     "sector_portfolio": sector_portfolio,
     "energy_scheduling": energy_scheduling,
     "dispatch": dispatch,
@@ -39,22 +41,28 @@ DOMAINS: Mapping[str, Callable[..., Domain]] = {
 __all__ = [
     "DOMAINS",
     "Assignment",
+    "Budget",
+    "Cut",
     "Dispatch",
     "EnergyScheduling",
     "Portfolio",
     "Prices",
     "SectorPortfolio",
+    "Steps",
     "TravellingSalesman",
     "UnitCommitment",
     "WebAdvertising",
     "all_paths",
     "assignment",
+    "budget",
+    "cut_of",
     "dispatch",
     "energy_scheduling",
     "linear_model",
     "portfolio",
     "read_prices",
     "sector_portfolio",
+    "steps_of",
     "synthetic_prices",
     "travelling_salesman",
     "unit_commitment",
