@@ -357,7 +357,12 @@ def shortened(text: str, longest: int = 32) -> str:
 def distinct_rows(rows: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the first of each kind of equal rows (n, d), and the kind of every row."""
     rows = np.ascontiguousarray(rows + 0.0)  # no -0.0, whose bytes differ
-    # Rows of bytes sort several times faster than rows of numbers.
+    # Rows of bytes sort several times faster than rows of numbers, and their sums faster still.
     as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    sums = (rows * np.cos(np.arange(rows.shape[1]))).sum(axis=1)
+    _, first, kind = np.unique(sums, return_index=True, return_inverse=True)
+    if len(first) < len(rows) / 2 and (rows == rows[first[kind]]).all():
+        order = as_bytes[first].argsort()
+        return first[order], order.argsort()[kind]
     _, first, kind = np.unique(as_bytes, return_index=True, return_inverse=True)
     return first, kind.reshape(-1)

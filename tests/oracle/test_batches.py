@@ -139,3 +139,19 @@ def test_a_store_of_mixed_batches_serves_a_part_in_another_order(tmp_path):
     part = oracle.sample(Y[order], AllPerturbed(), 3, slopes=True)
     same(part, [first[int(i)] for i in order])
     assert oracle.n_calls <= 32
+
+
+def test_equal_labels_with_different_predictions_are_answered_in_one_batch():
+    y, y_hat = np.repeat(Y[:1], 6, axis=0), Y[:6]
+    oracle = Oracle(Sizes((3, 3)))
+    samples = oracle.sample(y, AtPredictions(y_hat, scale=1.0), 1, slopes=True)
+    again = oracle.sample(y, AtPredictions(y_hat, scale=1.0), 1, slopes=True)
+    same(samples, again)
+    for row in range(6):
+        alone = Oracle(Sizes((3, 3))).sample(y[row : row + 1], given(y_hat, row), 1, slopes=True)
+        same([samples[row]], alone)
+    assert samples.n_calls == 1 + 6
+
+
+def given(y_hat, row):
+    return AtPredictions(y_hat[row : row + 1], scale=1.0)

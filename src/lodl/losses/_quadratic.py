@@ -53,6 +53,11 @@ class Quadratic(RidgeFamily):
         u = d @ phi["L"]
         return 2 * (u @ phi["L"].swapaxes(-1, -2) + phi["floor"][:, None] * d)
 
+    def value_and_gradient(self, phi: Parameters, d: Tensor) -> tuple[Tensor, Tensor]:
+        u, weighted = d @ phi["L"], phi["floor"][:, None] * d
+        value = (u * u).sum(-1) + (weighted * d).sum(-1)
+        return value, 2 * (u @ phi["L"].swapaxes(-1, -2) + weighted)
+
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         diagonal = (phi["L"] * phi["L"]).sum(-1) + phi["floor"]
         return 2 * diagonal[:, None] + 0 * d

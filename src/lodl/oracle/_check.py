@@ -28,7 +28,6 @@ from lodl.oracle._first_look import (
     kind_at,
     kind_of,
     other_labels,
-    values_of,
 )
 from lodl.oracle._guard import CtrlC, Guard
 from lodl.oracle._task import CHANGES_CONTEXT, PLAIN
@@ -104,7 +103,7 @@ def _report(
         if not findings:
             points = np.concatenate([label[np.newaxis], trial.raw])
             tried = Tried(trial.context, points, trial.decisions, trial.decisions[0])
-            kinds.append(kind_at(values_of(guard, own), tried, others, np.asarray(scale)))
+            kinds.append(kind_at(guard, tried, others, np.asarray(scale)))
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS

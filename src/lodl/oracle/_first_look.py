@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +27,14 @@ from lodl.errors import ProblemError, StoreError
 from lodl.oracle._failures import OK, listed
 from lodl.oracle._guard import Guard
 from lodl.oracle._run import Calls, Runner
-from lodl.oracle._samples import N_PER_READ, Samples
+from lodl.oracle._samples import Samples
 from lodl.problems import Problem
 from lodl.problems._problem import sign_of
-from lodl.problems._regret import read_only, score
+from lodl.problems._regret import is_linear, read_only, score_many
 
 N_VERIFIED = 4  # instances called again, each at its label and at one point
 N_VERIFIED_IF_CHEAP = 16
+_N_SEEN = 256  # instances among whose stored answers these are selected
 _CHEAP = 0.1  # seconds of a call
 _SAME, _OTHER = 1e-6, 1e-3  # share of the largest regret: a solver repeats itself, or it does not
 _TINY = 1e-12  # a difference of losses that means nothing
@@ -51,7 +53,6 @@ _logger = logging.getLogger(__name__)
 
 _Run = Callable[..., Runner]  # makes calls, and goes on if some fail
 _Places = list[tuple[int, int]]  # an instance and a column other than 0, or 0 for none
-_Value = Callable[[Decision, Array], float]  # the objective of a decision under a label, or NaN
 
 
 class ObjectiveKind(StrEnum):
@@ -72,14 +73,14 @@ class Tried(NamedTuple):
 
 
 def look(
-    samples: Samples, scale: Array, run: _Run, apply: Callable[..., tuple[ObjectiveKind, str]]
+    samples: Samples, run: _Run, apply: Callable[..., tuple[ObjectiveKind, str]]
 ) -> ObjectiveKind:
     """Return the kind of the objective, and warn if the solver is random or not exact."""
     tried = _try_instances(samples, run)
     if not tried:
         return ObjectiveKind.SMOOTH  # nothing is known
     others = other_labels(samples.y, samples.instances.context)
-    kind, warning = apply(_compare, tried, others, scale)
+    kind, warning = apply(_compare, tried, others, samples.instances.label_scale)
     if warning:
         _logger.warning(warning)
     return kind
@@ -115,20 +116,19 @@ def _compare(
     sign, warning = sign_of(guard.problem), ""
     differences, kinds = [np.empty(0)], list[ObjectiveKind]()
     for instance in instances:
-        value = values_of(guard, instance.context)
-        points, decisions = instance.points, instance.decisions
-        table = sign * np.array([[value(z, point) for point in points] for z in decisions])
+        points, decisions, context = instance.points, instance.decisions, instance.context
+        table = sign * np.stack([_values(guard, decisions, y, context) for y in points], axis=1)
         gain = (np.diag(table) - table)[~np.eye(len(table), dtype=bool)]  # > 0: another is better
         size = np.abs(table[np.isfinite(table)]).max(initial=0.0)
         differences.append(gain[np.abs(gain) > RELATIVE * size])  # NaN is not
-        again = value(instance.repeated, points[0])
+        again = float(_values(guard, [instance.repeated], points[0], context)[0])
         if abs(sign * again - table[0, 0]) > RELATIVE * size:
             warning = (
                 "The solver is not deterministic: two calls with the same label led to objectives "
                 f"of {sign * table[0, 0]:.6g} and {again:.6g}. Fix its seed, threads and time "
                 "limit, because regrets and gains contain this noise."
             )
-        kinds.append(kind_at(value, instance, others, scale))
+        kinds.append(kind_at(guard, instance, others, scale))
     return kind_of(kinds), warning or _compared(guard.problem, np.concatenate(differences))
 
 
@@ -153,17 +153,16 @@ def _compared(problem: Problem, gains: Array) -> str:
     )
 
 
-def values_of(guard: Guard, context: InstanceContext) -> _Value:
-    """Return the objective of a decision under a label, NaN if it cannot be computed."""
-
-    def value(z: Decision, y: Array) -> float:
-        try:
-            with guard.limited():
-                return score(guard.problem, z, read_only(y), context)
-        except Exception:  # noqa: BLE001 - a point may be outside what the objective accepts
-            return np.nan
-
-    return value
+def _values(guard: Guard, zs: Sequence[Decision], y: Array, context: InstanceContext) -> Array:
+    """Return the objective of decisions under a label, NaN if it cannot be computed."""
+    are_arrays = all(isinstance(z, np.ndarray | np.generic) for z in zs)
+    try:
+        with guard.limited(len(zs)):
+            batch = np.array(zs) if are_arrays and guard.problem.is_vectorised else zs
+            return score_many(guard.problem, batch, read_only(y), context)
+    except Exception:  # noqa: BLE001 - a point may be outside what the objective accepts
+        each = [_values(guard, [z], y, context) for z in zs] if len(zs) > 1 else [[np.nan]]
+        return np.concatenate(each)
 
 
 def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
@@ -175,36 +174,37 @@ def kind_of(kinds: Sequence[ObjectiveKind]) -> ObjectiveKind:
     return ObjectiveKind.KINKED if 0 < len(kinds) <= 2 * n_kinked else ObjectiveKind.SMOOTH
 
 
-def kind_at(value: _Value, instance: Tried, others: Array, scale: Array) -> ObjectiveKind:
+def kind_at(guard: Guard, instance: Tried, others: Array, scale: Array) -> ObjectiveKind:
     """Return the kind of the objective at one instance."""
     # Two decisions are tried half-way to other labels: a kink may lie where only few labels are.
     y, decisions, ahead = instance.points[0], instance.decisions, instance.points[1:]
-    around = [(z, point, 2 * y - point, y) for z in decisions for point in ahead]
-    between = [(z, y, other, (y + other) / 2) for z in decisions[:2] for other in others]
-    if all(bend <= unit for bend, unit in (_bend(value, *line) for line in around + between)):
+    bends_of = partial(_bends, guard, instance.context)
+    around = [(decisions, point, 2 * y - point, y) for point in ahead]
+    between = [(decisions[:2], y, other, (y + other) / 2) for other in others]
+    bends = (bends_of(*line) for line in around + between)
+    if is_linear(guard.problem) or all((bend <= unit).all() for bend, unit in bends):
         return ObjectiveKind.AFFINE
     n = min(_MAX_COORDINATES, y.size)
     units = np.zeros((n, y.size))
     places = np.linspace(0, y.size - 1, n).astype(int)
     units[np.arange(n), places] = np.broadcast_to(scale, y.shape).ravel()[places]
     directions = [*(ahead - y), *units.reshape(-1, *y.shape)]
-    has_kink = any(_has_kink(value, decisions[0], y, u) for u in directions)
-    return ObjectiveKind.KINKED if has_kink else ObjectiveKind.SMOOTH
+    for u in directions:  # do second differences shrink too slowly for a smooth objective?
+        lines = [(decisions[:1], y + t * u, y - t * u, y) for t in _STEPS]
+        (wide, _), (narrow, unit) = (bends_of(*line) for line in lines)
+        if narrow[0] > max(unit[0], _MIN_RATIO * wide[0]):  # NaN is not
+            return ObjectiveKind.KINKED
+    return ObjectiveKind.SMOOTH
 
 
-def _has_kink(value: _Value, z: Decision, y: Array, u: Array) -> bool:
-    """Return whether second differences along `u` shrink too slowly for a smooth objective."""
-    (wide, _), (narrow, unit) = (_bend(value, z, y + t * u, y - t * u, y) for t in _STEPS)
-    return bool(narrow > max(unit, _MIN_RATIO * wide))  # NaN is not
-
-
-def _bend(
-    value: _Value, z: Decision, ahead: Array, behind: Array, middle: Array
-) -> tuple[float, float]:
-    """Return the size of a second difference, and below which size it is rounding."""
-    ends, centre = [value(z, ahead), value(z, behind)], value(z, middle)
-    change = max(abs(end - centre) for end in ends)
-    return abs(sum(ends) - 2 * centre), RELATIVE * change + _LAST_DIGITS * abs(centre)
+def _bends(
+    guard: Guard, context: InstanceContext, zs: Sequence[Decision], *line: Array
+) -> tuple[Array, Array]:
+    """Return second differences of objectives, and below which size each is rounding."""
+    ahead, behind, centre = (_values(guard, zs, y, context) for y in line)  # ends, and the middle
+    change = np.maximum(np.abs(ahead - centre), np.abs(behind - centre))
+    bend = np.abs(ahead + behind - 2 * centre)
+    return bend, RELATIVE * change + _LAST_DIGITS * np.abs(centre)
 
 
 def other_labels(y: Array, context: Context) -> Array:
@@ -268,9 +268,8 @@ def verify(samples: Samples, run: _Run) -> None:
 
 def _stored(samples: Samples) -> _Places:
     """Return a few instances whose answers are stored, each with the point to call again."""
-    ids = samples.store.has(samples.instances.ids)
-    stored = np.flatnonzero([id_ in ids for id_ in samples.instances.ids])
-    numbers = stored[_evenly(len(stored), N_PER_READ)]
+    stored = np.flatnonzero(np.isfinite(samples.optimum))
+    numbers = stored[_evenly(len(stored), _N_SEEN)]
     table = samples.table(numbers.tolist())
     has_optimum = table.status[:, 0] == OK
     numbers, loss = numbers[has_optimum], table.loss[has_optimum]

@@ -1,8 +1,10 @@
 """Instances known by content, and `Draws`: the points at which the solver is called for them."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +27,7 @@ class Instances:
 
     y: Array  # labels, shape (n, *label_shape), read-only
     context: Context  # one entry per instance, or None
-    keys: Sequence[int]  # number of each instance's random stream
+    keys: Sequence[int] | None  # random streams of the user's `keys`; without them, ids number them
     ids: Sequence[bytes]  # store key of each instance: equal for equal instances
     names: Sequence[int | str] | None = None  # the user's `keys`
 
@@ -36,23 +38,32 @@ class Instances:
         labels.flags.writeable = False
         context = check_context(context, len(labels))
         streams = None if keys is None else _check_keys(keys, len(labels))
-        shape, ids = repr(labels.shape[1:]).encode(), []
-        for i, label in enumerate(labels):
-            key = b"" if streams is None else b"key %d" % streams[i]
-            ids.append(_hash(shape, label.tobytes(), key + _context_bytes(context, i, bool(key))))
-        if keys is None or streams is None:
-            return cls(labels, context, [int.from_bytes(id_, "big") for id_ in ids], ids)
-        return cls(labels, context, streams, ids, names=list(keys))
+        keys_of = repeat(b"") if streams is None else (b"key %d" % stream for stream in streams)
+        contexts = (_context_bytes(context, i, streams is not None) for i in range(len(labels)))
+        shape = repeat(repr(labels.shape[1:]).encode())
+        own = () if context is None else (contexts,)
+        ids = _hashes(shape, _rows_of(labels), keys_of, *own)
+        return cls(labels, context, streams, ids, None if keys is None else list(keys))
 
     def __len__(self) -> int:
         return len(self.y)
 
+    @cached_property
+    def label_scale(self) -> Array:
+        """Standard deviation of each coordinate, in the label's shape; nowhere zero."""
+        return label_scale(self.y)
+
+    def stream(self, row: int) -> int:
+        """Return the number of an instance's random stream."""
+        return int.from_bytes(self.ids[row], "big") if self.keys is None else self.keys[row]
+
     def take(self, rows: npt.NDArray[np.intp]) -> "Instances":
         """Return some of the instances."""
-        context = None if self.context is None else [self.context[i] for i in rows]
-        keys, ids = [self.keys[i] for i in rows], [self.ids[i] for i in rows]
-        names = None if self.names is None else [self.names[i] for i in rows]
-        return Instances(self.y[rows], context, keys, ids, names)
+        numbers = rows.tolist()
+        context = None if self.context is None else [self.context[i] for i in numbers]
+        keys = None if self.keys is None else [self.keys[i] for i in numbers]
+        names = None if self.names is None else [self.names[i] for i in numbers]
+        return Instances(self.y[rows], context, keys, [self.ids[i] for i in numbers], names)
 
     def describe(self, row: int) -> str:
         """Return the name of an instance for messages."""
@@ -69,7 +80,7 @@ class Draws:
     scale: Array  # standard deviation of the noise
     n_samples: int  # points per instance
     centres: Array | None  # centres of the points in the labels' shape; None for the labels
-    has_stable_prefix: bool  # whether the first points can be drawn without the rest of a block
+    label_shape: tuple[int, ...]
     ids: Sequence[bytes]  # store key of each instance's answers at this sampler's points
 
     @classmethod
@@ -79,7 +90,7 @@ class Draws:
         """Resolve a sampler's scale and centres. `auto_scale` is a store's scale for "auto"."""
         centres = sampler.centres(instances.y)
         is_auto = isinstance(sampler.scale, str) and sampler.scale == "auto"
-        if is_auto and not np.array_equal(auto_scale, label_scale(instances.y)):
+        if is_auto and not np.array_equal(auto_scale, instances.label_scale):
             scale = auto_scale if np.ptp(auto_scale) > 0 else np.asarray(auto_scale.flat[0])
         else:
             scale = sampler.resolve_scale(instances.y)
@@ -89,11 +100,10 @@ class Draws:
         whole = np.broadcast_to(scale, shape)
         name = digest([type(sampler).__qualname__, sampler.settings(), seed, whole])
         own = None if centres is instances.y else np.asarray(centres)
-        pairs = zip(instances.ids, [b""] * len(instances) if own is None else own, strict=True)
-        ids = [_hash(id_, bytes.fromhex(name), bytes(centre)) for id_, centre in pairs]
+        centre = repeat(b"") if own is None else _rows_of(own)
+        ids = _hashes(instances.ids, repeat(bytes.fromhex(name)), centre)
         n_samples = check_count("n_samples", n_samples, minimum=0)
-        is_stable = sampler.has_stable_prefix(shape)
-        return cls(sampler, seed, np.asarray(scale), n_samples, own, is_stable, ids)
+        return cls(sampler, seed, np.asarray(scale), n_samples, own, shape, ids)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Draws":
         """Return the draws of some instances, light enough to be sent to a worker."""
@@ -111,23 +121,29 @@ class Draws:
 
     def drawn(self, instances: Instances, rows: Sequence[int], start: int, stop: int) -> Array:
         """Return points `start` to `stop` of some instances as the sampler drew them."""
-        y = instances.y[np.asarray(rows)]
-        centres = y if self.centres is None else self.centres[np.asarray(rows)]
+        wanted = slice(rows.start, rows.stop) if isinstance(rows, range) else np.asarray(rows)
+        y = instances.y[wanted]
+        centres = y if self.centres is None else self.centres[wanted]
         exact = self.sampler.exact(y, centres)
         if stop <= exact.shape[1]:
             return np.array(exact[:, start:stop])
         points = np.empty((len(rows), stop - start, *y.shape[1:]))
         for place, row in enumerate(rows):
-            stream = {"seed": self.seed, "key": instances.keys[row]}
+            stream = {"seed": self.seed, "key": instances.stream(row)}
             for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
                 offset = block * BLOCK_SIZE
                 first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
-                n = last if self.has_stable_prefix else BLOCK_SIZE
+                n = last if self._has_stable_prefix else BLOCK_SIZE
                 drawn = self.sampler.draw(
                     y[place], centres[place], self.scale, **stream, block=block, n=n
                 )
                 points[place, offset + first - start : offset + last - start] = drawn[first:last]
         return points
+
+    @cached_property
+    def _has_stable_prefix(self) -> bool:
+        """Whether the first points can be drawn without the rest of a block."""
+        return self.sampler.has_stable_prefix(self.label_shape)
 
     def provenance(self) -> dict[str, Any]:
         """Return what the points depend on, in JSON values."""
@@ -164,11 +180,17 @@ class GivenPoints(Sampler):
         return centres
 
 
-def _hash(*parts: bytes) -> bytes:
-    total = hashlib.blake2b(digest_size=_ID_SIZE)
-    for part in parts:
-        total.update(part)
-    return total.digest()
+def _hashes(*parts: Iterable[bytes | memoryview]) -> list[bytes]:
+    """Return the digests of joined parts, as many as the shortest has."""
+    whole = map(b"".join, zip(*parts, strict=False))
+    return [hashlib.blake2b(content, digest_size=_ID_SIZE).digest() for content in whole]
+
+
+def _rows_of(array: Array) -> Iterator[memoryview]:
+    """Yield the bytes of each row."""
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    size = content.nbytes // len(array)
+    return (content[start : start + size] for start in range(0, content.nbytes, size))
 
 
 def _context_bytes(context: Context, instance: int, has_key: bool) -> bytes:
@@ -192,5 +214,5 @@ def _check_keys(keys: Sequence[Any], n_instances: int) -> list[int]:
         if not is_number and not isinstance(key, str):
             wanted = "whole numbers of at least 0 or strings"
             raise InvalidInputError(f"`keys` must be {wanted}, got {key!r}.")
-        streams.append(int(key) if is_number else int.from_bytes(_hash(key.encode()), "big"))
+        streams.append(int(key) if is_number else int.from_bytes(_hashes([key.encode()])[0], "big"))
     return streams

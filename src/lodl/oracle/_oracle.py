@@ -250,15 +250,14 @@ class Oracle:
         """
         instances = self.instances(y, context)
         name = f"objective kind {digest([b''.join(instances.ids)])}"
-        scale = label_scale(instances.y)
-        store = self._open_store(scale)
+        store = self._open_store(instances.label_scale)
         kind = store.recall(name)
         if kind not in list(ObjectiveKind):  # not known, or damaged
-            sampler = AllPerturbed(scale) if sampler is None else sampler
+            sampler = AllPerturbed(instances.label_scale) if sampler is None else sampler
             samples = self._samples(instances, sampler, N_POINTS, slopes, random_state)
             self._verify(samples)
             lenient = replace(self.options, max_failure_rate=1.0)
-            kind = look(samples, scale, partial(self._run, options=lenient), self._apply)
+            kind = look(samples, partial(self._run, options=lenient), self._apply)
             store.remember(name, kind)
         return ObjectiveKind(kind)
 
@@ -277,7 +276,7 @@ class Oracle:
     ) -> Samples:
         """Return samples whose answers may still be missing in the store."""
         check_sampler(sampler)
-        own = label_scale(instances.y)
+        own = instances.label_scale
         store = self._open_store(own)
         store.check_labels(own, is_auto=isinstance(sampler.scale, str))
         auto_scale = own if self._place is None else store.label_scale

@@ -25,7 +25,7 @@ from lodl.oracle._failures import (
     describe,
 )
 from lodl.oracle._guard import marked_ctrl_c
-from lodl.oracle._samples import N_PER_READ, Samples
+from lodl.oracle._samples import Samples
 from lodl.oracle._task import Result, Task, given_up
 from lodl.oracle._workers import STARTING, Workers, WorkersLostError
 
@@ -80,29 +80,26 @@ class Calls(NamedTuple):
 
 def pending(samples: Samples, *, retry: bool) -> list[Calls]:
     """Return the calls that the store lacks, each once. With `retry`, also calls that failed."""
-    first: dict[tuple[bytes, bytes], int] = {}
-    for number, ids in enumerate(zip(samples.instances.ids, samples.draws[0].ids, strict=True)):
-        first.setdefault(ids, number)
-    calls, stored = defaultdict[tuple[int, int], list[int]](list), list[int]()
-    stored_ids = samples.store.has([id_ for ids in first for id_ in ids])
-    for ids, number in first.items():
-        if not stored_ids.isdisjoint(ids):
-            stored.append(number)
-        else:
-            calls[0, samples.n_samples + 1].append(number)
-    for begin in range(0, len(stored), N_PER_READ):
-        numbers = stored[begin : begin + N_PER_READ]
-        status = samples.table(numbers).status
+    numbers, is_repeated = np.arange(len(samples)), np.ones(len(samples), dtype=np.bool_)
+    ids = list(zip(samples.instances.ids, samples.draws[0].ids, strict=True))
+    first = dict(zip(reversed(ids), numbers[::-1].tolist(), strict=True))
+    is_repeated[list(first.values())] = False
+    calls = defaultdict[tuple[int, int], list[npt.NDArray[np.intp]]](list)
+    for part in samples.parts():
+        status = samples.table(part).status
         is_pending = status != OK if retry else status == Status.PENDING.value
+        is_pending[is_repeated[part.start : part.stop]] = False
         if not retry:  # without its optimum an instance has no regrets
             is_pending[status[:, 0] > OK] = False
-        patterns, kind = np.unique(is_pending, axis=0, return_inverse=True)
+        patterns, kind = is_pending[:1], np.zeros(len(part), dtype=np.intp)
+        if (is_pending != patterns).any():
+            patterns, kind = np.unique(is_pending, axis=0, return_inverse=True)
         for pattern, row in enumerate(patterns):
+            alike = numbers[part.start : part.stop][kind.reshape(-1) == pattern]
             edges = np.flatnonzero(np.diff(row, prepend=False, append=False))
             for start, stop in edges.reshape(-1, 2).tolist():
-                alike = np.flatnonzero(kind.reshape(-1) == pattern)
-                calls[start, stop] += [numbers[place] for place in alike]
-    return [Calls(np.array(numbers), *columns) for columns, numbers in calls.items()]
+                calls[start, stop].append(alike)
+    return [Calls(np.concatenate(rows), *columns) for columns, rows in calls.items()]
 
 
 @dataclass(eq=False)

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 
 _logger = logging.getLogger(__name__)
 
-N_PER_READ = 256  # instances that are read together
+_MAX_READ = 2**17  # numbers that are read or drawn together
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,17 @@ class Answers:
         return replace(self, y_hat=self.y_hat[index], regret=self.regret[index], decision=decision)
 
 
+def _parts(n: int, n_columns: int) -> list[range]:
+    """Return all rows of a table in parts that need little memory."""
+    step = max(_MAX_READ // max(n_columns, 1), 1)
+    return [range(start, min(start + step, n)) for start in range(0, n, step)]
+
+
 @dataclass(eq=False)
 class _Counts:
     """Numbers from a pass over all answers."""
 
-    tally: Tally = field(default_factory=Tally)  # equal calls once in `n_calls`
+    tally: Tally  # without the number of calls
     failures: int = 0  # samples without a regret
     positive: int = 0  # regrets above zero
     negative: int = 0  # regrets notably below zero
@@ -94,10 +100,17 @@ class Samples:
         """DL(y, y) of each instance, NaN if its call failed, shape (n_instances,)."""
         return self.store.table([(self.instances.ids, 1)]).loss[:, 0]
 
-    @property
+    @cached_property
     def n_calls(self) -> int:
         """Solver calls of these samples, labels included, equal calls once."""
-        return self.counts.tally.n_calls
+        n_calls, seen = 0, set[bytes]()
+        for ids, n_columns in self._blocks:
+            new = [id_ for id_ in dict.fromkeys(ids) if id_ not in seen]
+            seen.update(new)
+            for rows in _parts(len(new), n_columns):
+                status = self.store.table([(new[rows.start : rows.stop], n_columns)]).status
+                n_calls += int(np.sum((status != PENDING) & (status != NO_OPTIMUM)))
+        return n_calls
 
     @property
     def n_failures(self) -> int:
@@ -126,8 +139,8 @@ class Samples:
         )
 
     def __iter__(self) -> Iterator[Answers]:
-        for start in range(0, self.n_instances, N_PER_READ):
-            yield from self._answers(range(start, min(start + N_PER_READ, self.n_instances)))
+        for rows in _parts(self.n_instances, self.n_samples * self.y[0].size):  # points are drawn
+            yield from self._answers(rows)
 
     def __getitem__(self, i: int) -> Answers:
         """Return the answers about instance `i` that succeeded, in the order of its points."""
@@ -214,7 +227,7 @@ class Samples:
             raise InvalidInputError("`instances` must name at least one instance, got none.")
         draws = tuple(draws.take(rows) for draws in self.draws)
         part = replace(self, instances=self.instances.take(rows), draws=draws)
-        ids = {id_ for ids, _ in part._blocks for id_ in ids}
+        ids = (id_ for ids, _ in part._blocks for id_ in ids)
         return replace(part, store=self.store.part(ids))
 
     def union(self, other: "Samples") -> "Samples":
@@ -272,15 +285,22 @@ class Samples:
             whole["mixes_instances"] = problem.mixes_instances
         return draws[0] | several | whole | {"problem": describe_problem(problem)}
 
+    def parts(self) -> list[range]:
+        """Return all rows of the table in parts that need little memory."""
+        return _parts(self.n_instances, self.n_samples + 1)
+
     def table(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances: column 0 is the label, j point j - 1."""
-        blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in self._blocks]
+        blocks = self._blocks
+        if rows != range(self.n_instances):
+            blocks = [([ids[row] for row in rows], n_columns) for ids, n_columns in blocks]
         return self.store.table(blocks, slopes=self.has_slopes)
 
     @property
     def _blocks(self) -> list[tuple[Sequence[bytes], int]]:
         """The ids of the instances and a number of columns: for the label, then for the points."""
-        return [(self.instances.ids, 1), *((draws.ids, draws.n_samples) for draws in self.draws)]
+        drawn = [(draws.ids, draws.n_samples) for draws in self.draws if draws.n_samples]
+        return [(self.instances.ids, 1), *drawn]
 
     def _complete(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances, none of which may be missing."""
@@ -296,20 +316,11 @@ class Samples:
 
     @cached_property
     def counts(self) -> _Counts:
-        """Numbers of calls, failures, and regrets above and below zero."""
+        """Numbers of failures, and of regrets above and below zero."""
         tally = Tally(n_labels=self.n_instances, n_samples=self.n_instances * self.n_samples)
-        counts, seen, size, below = _Counts(tally), set[bytes](), 0.0, [np.empty(0)]
-        for start in range(0, self.n_instances, N_PER_READ):
-            rows = range(start, min(start + N_PER_READ, self.n_instances))
+        counts, size, below = _Counts(tally), 0.0, [np.empty(0)]
+        for rows in self.parts():
             table = self._complete(rows)
-            was_made = (table.status != PENDING) & (table.status != NO_OPTIMUM)
-            column = 0
-            for ids, n_columns in self._blocks:
-                new = {ids[row]: row - start for row in rows if ids[row] not in seen}
-                seen.update(new)
-                made = was_made[list(new.values()), column : column + n_columns]
-                tally.n_calls += int(made.sum())
-                column += n_columns
             self._note_failures(tally, rows, table)
             is_ok = (table.status == OK) & (table.status[:, :1] == OK)
             loss = np.where(is_ok, table.loss, table.loss[:, :1])

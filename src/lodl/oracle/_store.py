@@ -19,7 +19,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,7 @@ made), and the row of its slope in `gradient`: -1 without a slope, -1 - s if tha
 NO_ANSWER = np.array((np.nan, 0, -1), dtype=ANSWER)
 _RAW = np.dtype((np.void, ANSWER.itemsize))  # whole answers: ten times faster to copy
 Answered = npt.NDArray[np.void]  # an array of `ANSWER`
+_Rows = npt.NDArray[np.intp]
 
 
 class Block(NamedTuple):
@@ -62,17 +63,51 @@ class Block(NamedTuple):
     messages: Mapping[tuple[int, str], str]  # the first message by row and kind of failure
 
 
-_Places = dict[bytes, list[tuple[int, int]]]  # numbers of blocks, and of rows in them, by id
-
-
 class AnswerTable(NamedTuple):
     """Answers about some instances; arrays have shape (n, columns). See `ANSWER`."""
 
     loss: Array
     status: npt.NDArray[np.uint8]
-    decision: npt.NDArray[np.int32]
+    decision: npt.NDArray[np.int32]  # without meaning if slopes were not wanted
     gradient: Array  # shape (m, D)
     messages: Mapping[tuple[int, str], str]  # the first message by row and kind of failure
+
+
+class _Index:
+    """Blocks of answers in memory, whose rows are found by id."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Block] = []
+        self._starts: list[int] = []  # number of the first row of each block
+        self._n_rows = 0
+        self._first: dict[bytes, int] = {}  # number of an id's first row
+        self._next: dict[int, int] = {}  # the next row of the same id, if there is one
+
+    def add(self, block: Block) -> None:
+        self._blocks.append(block)
+        self._starts.append(self._n_rows)
+        for number, id_ in enumerate(block.ids, self._n_rows):
+            row = self._first.setdefault(id_, number)
+            while row != number:
+                row = self._next.setdefault(row, number)
+        self._n_rows += len(block.ids)
+
+    def find(self, ids: Iterable[bytes]) -> Iterator[tuple[Block, _Rows, _Rows]]:
+        """Yield blocks, rows of them, and the places of these rows' ids; the first answers first.
+
+        A place is yielded with a block only once at a time.
+        """
+        numbers = np.array([self._first.get(id_, -1) for id_ in ids], dtype=np.intp)
+        places, starts = np.arange(len(numbers)), np.array(self._starts)
+        while (is_known := numbers >= 0).any():
+            numbers, places = numbers[is_known], places[is_known]
+            of_block = np.searchsorted(starts, numbers, side="right") - 1
+            for number in np.flatnonzero(np.bincount(of_block)).tolist():
+                rows = of_block == number
+                yield self._blocks[number], numbers[rows] - starts[number], places[rows]
+            if not self._next:
+                return
+            numbers = np.array([self._next.get(number, -1) for number in numbers.tolist()])
 
 
 @dataclass(frozen=True)
@@ -118,11 +153,11 @@ class Store:
         self.place = place
         self.note = _NOTE if place is None else f"What was done is kept in {place}."
         self._lock = threading.RLock()
-        self._blocks: list[Block] = []  # all answers, or those that are not yet in the file
-        # A store in memory finds its blocks by id, and keeps facts in place of a header.
-        self._places, self._facts = _Places(), dict[str, Any]()
-        self._totals = np.zeros(3)  # answers, failures and seconds of `_blocks`
-        self._n_bytes = 0  # size of `_blocks`
+        # A store in memory keeps an index of its answers, and facts in place of a header.
+        self._index, self._facts = _Index(), dict[str, Any]()
+        self._unsaved: list[Block] = []  # answers that are not yet in the file
+        self._n_bytes = 0  # size of `_unsaved`
+        self._totals = np.zeros(3)  # answers, failures and seconds that are not in the file
         self._damaged: set[int] = set()  # numbers of rows to delete
         self._written_at, self._writing = time.monotonic(), _FIRST_WRITE
         self._has_checked_scale = False
@@ -194,29 +229,30 @@ class Store:
     def add(self, blocks: Collection[Block], seconds: float = 0.0) -> None:
         """Add answers and the time that they took. A file is written periodically."""
         with self._lock:
-            for block in blocks:
-                self._n_bytes += block.answers.nbytes + block.gradient.nbytes
-                if self._file is None:
-                    _index(block, len(self._blocks), self._places)
-                self._blocks.append(block)
             self._totals += (*_count(blocks), seconds)
+            if self._file is None:
+                for block in blocks:
+                    self._index.add(block)
+                return
+            self._unsaved += blocks
+            self._n_bytes += sum(block.answers.nbytes + block.gradient.nbytes for block in blocks)
             is_due = time.monotonic() - self._written_at > _WRITE_EVERY * self._writing
             if is_due or self._n_bytes > _MAX_UNSAVED:
                 self._write()
 
     def _write(self) -> None:
         """Write all new answers to the file in one transaction."""
-        if self._file is None or not (self._blocks or self._totals.any()):
+        if self._file is None or not (self._unsaved or self._totals.any()):
             return
         began = time.monotonic()
-        rows = (row for block in self._blocks for row in _as_rows(block))
+        rows = (row for block in self._unsaved for row in _as_rows(block))
         damaged = ((number,) for number in self._damaged)
         with self._file.writing() as connection:
             connection.executemany("DELETE FROM answers WHERE rowid = ?", damaged)
             connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
             totals = zip(self._totals.tolist(), _TOTALS, strict=True)
             connection.executemany("UPDATE header SET value = value + ? WHERE key = ?", totals)
-        self._blocks, self._totals, self._n_bytes, self._damaged = [], np.zeros(3), 0, set()
+        self._unsaved, self._totals, self._n_bytes, self._damaged = [], np.zeros(3), 0, set()
         self._written_at = time.monotonic()
         self._writing = self._written_at - began
 
@@ -263,14 +299,6 @@ class Store:
         is_number = isinstance(value, int | float) and 0 <= value < 1e300  # NaN is not
         return float(value) if is_number else 0.0
 
-    def has(self, ids: Collection[bytes]) -> set[bytes]:
-        """Return the ids under which there are answers."""
-        with self._lock:
-            self._write()
-            if self._file is None:
-                return {id_ for id_ in ids if id_ in self._places}
-            return {id_ for rows in self._rows("DISTINCT id", ids) for (id_,) in rows}
-
     def table(
         self, columns: Sequence[tuple[Sequence[bytes], int]], *, slopes: bool = False
     ) -> AnswerTable:
@@ -282,23 +310,17 @@ class Store:
         gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
         messages, first = dict[tuple[int, str], str](), 0
         for ids, n in columns:
-            blocks, places = self._read(set(ids))
-            rows = dict[int, tuple[list[int], list[int]]]()  # targets and sources by block
-            for row, id_ in enumerate(ids):
-                for number, source in places.get(id_, ()):
-                    targets, sources = rows.setdefault(number, ([], []))
-                    targets.append(row)
-                    sources.append(source)
-            for number, (targets, sources) in sorted(rows.items()):
-                block = _taken(blocks[number], sources)
-                if 0 <= block.start < n:
-                    start = first + block.start
-                    place = slice(start, min(start + block.answers.shape[1], first + n))
-                    raw[targets, place] = _better(raw[targets, place], block.answers, n_gradients)
-                    gradients.append(block.gradient)
-                    n_gradients += len(block.gradient)
-                    for (source, kind), message in block.messages.items():
-                        messages.setdefault((targets[source], kind), str(message))
+            for whole, rows, targets in self._read(ids).find(ids):
+                if not 0 <= whole.start < n:
+                    continue
+                block = _taken(whole, rows, slopes=slopes)
+                start, stop = block.start, min(block.start + block.answers.shape[1], n)
+                place = targets, slice(first + start, first + stop)
+                raw[place] = _better(raw[place], block.answers, n_gradients)
+                gradients.append(block.gradient)
+                n_gradients += len(block.gradient)
+                for (source, kind), message in block.messages.items():
+                    messages.setdefault((int(targets[source]), kind), str(message))
             first += n
         loss, status, decision = (raw.view(ANSWER)[name] for name in ("loss", "status", "decision"))
         if slopes:
@@ -306,51 +328,42 @@ class Store:
             status[lacks] = -1 - decision[lacks]
         return AnswerTable(loss, status, decision, np.concatenate(gradients), messages)
 
-    def part(self, ids: Collection[bytes]) -> "Store":
+    def part(self, ids: Iterable[bytes]) -> "Store":
         """Return the answers under some ids in memory, with their share of the time."""
-        blocks, places = self._read(set(ids))
-        rows = dict[int, list[int]]()
-        for number, row in chain.from_iterable(places.values()):
-            rows.setdefault(number, []).append(row)
-        taken = [_taken(blocks[number], sorted(rows[number])) for number in sorted(rows)]
+        wanted = list(dict.fromkeys(ids))
+        taken = [_taken(block, rows) for block, rows, _ in self._read(wanted).find(wanted)]
         store, per_call = Store(None, self.label_scale), self.progress.seconds_per_call
         store.add(taken, per_call * _count(taken)[0])
         store.note = self.note
         return store
 
-    def _read(self, ids: set[bytes]) -> tuple[list[Block], _Places]:
-        """Return blocks that hold the answers under some ids, and where."""
+    def _read(self, ids: Iterable[bytes]) -> _Index:
+        """Return an index that has the answers under some ids."""
         with self._lock:
             self._write()
             if self._file is None:
-                places = {id_: self._places[id_] for id_ in ids if id_ in self._places}
-                return self._blocks, places
-            blocks, places, damaged = list[Block](), _Places(), set[int]()
-            for rows in self._rows("rowid, *", ids):
-                for block in _decoded(rows, self.label_scale.size, damaged):
-                    _index(block, len(blocks), places)
-                    blocks.append(block)
+                return self._index
+            index, damaged, dim = _Index(), set[int](), self.label_scale.size
+            rest = iter(dict.fromkeys(ids))
+            while part := list(islice(rest, _IDS_PER_QUERY)):
+                marks = ",".join("?" * len(part))
+                query = f"SELECT rowid, * FROM answers WHERE id IN ({marks})"
+                for block in _decoded(self._file.read(query, *part), dim, damaged):
+                    index.add(block)
             if damaged and not self._damaged:
                 _logger.warning(
                     "%d rows of answers in %s are damaged. They are ignored and computed again.",
                     *(len(damaged), self.place),
                 )
             self._damaged |= damaged
-            return blocks, {id_: places[id_] for id_ in ids & places.keys()}
-
-    def _rows(self, what: str, ids: Collection[bytes]) -> Iterator[list[Any]]:
-        assert self._file is not None
-        rest = iter(ids)
-        while part := list(islice(rest, _IDS_PER_QUERY)):
-            marks = ",".join("?" * len(part))
-            yield self._file.read(f"SELECT {what} FROM answers WHERE id IN ({marks})", *part)
+            return index
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the place of a file, or the answers in memory."""
         self.close()
         if self.place is not None:
             return Store, (self.place,)
-        names = ("_blocks", "_places", "_totals", "note")
+        names = ("_index", "_totals", "note")
         return Store, (None, self.label_scale), {name: vars(self)[name] for name in names}
 
 
@@ -392,24 +405,20 @@ def _count(blocks: Iterable[Block]) -> tuple[int, int]:
     return int(np.sum(status > 0)), int(np.sum(status > OK))
 
 
-def _index(block: Block, number: int, places: _Places) -> None:
-    """Note where the answers of a block are."""
-    for row in np.flatnonzero(block.answers["status"].any(axis=1)).tolist():
-        places.setdefault(block.ids[row], []).append((number, row))
-
-
-def _taken(block: Block, rows: list[int]) -> Block:
-    """Return some rows of a block, with the slopes that they need."""
-    if rows == list(range(len(block.ids))):
-        return block
+def _taken(block: Block, rows: _Rows, *, slopes: bool = True) -> Block:
+    """Return some rows of a block, with the slopes that they need, or without slopes."""
+    if len(rows) == len(block.ids) and (rows == np.arange(len(rows))).all():
+        return block if slopes else block._replace(gradient=block.gradient[:0])
     answers = block.answers.view(_RAW)[rows].view(ANSWER)
-    is_known = answers["decision"] >= 0
-    used, number = np.unique(answers["decision"][is_known], return_inverse=True)
-    answers["decision"][is_known] = number.reshape(-1)
-    place = {row: new for new, row in enumerate(rows)}
+    is_used = np.zeros(len(block.gradient) * slopes, dtype=np.bool_)
+    if is_used.size:
+        is_known = answers["decision"] >= 0
+        is_used[answers["decision"][is_known]] = True
+        answers["decision"][is_known] = (np.cumsum(is_used) - 1)[answers["decision"][is_known]]
+    place = {row: new for new, row in enumerate(rows.tolist())} if block.messages else {}
     messages = {(place[r], kind): text for (r, kind), text in block.messages.items() if r in place}
-    ids = [block.ids[row] for row in rows]
-    return Block(ids, block.start, answers, block.gradient[used], messages)
+    ids = [block.ids[row] for row in rows.tolist()]
+    return Block(ids, block.start, answers, block.gradient[: len(is_used)][is_used], messages)
 
 
 def _better(old: npt.NDArray[np.void], new: Answered, n_gradients: int) -> npt.NDArray[np.void]:
@@ -481,7 +490,7 @@ def _decoded(rows: Sequence[Sequence[Any]], dim: int, damaged: set[int]) -> Iter
             for kind, message in (json.loads(row[5]) if row[5] else {}).items()
         }
         block = Block([row[1] for row in group], start, answers, gradient, messages)
-        yield _taken(block, np.flatnonzero(is_sound).tolist())
+        yield _taken(block, np.flatnonzero(is_sound))
 
 
 def _is_intact(row: Sequence[Any], dim: int) -> bool:

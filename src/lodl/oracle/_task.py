@@ -64,20 +64,15 @@ class Task:
         # A time limit is that of a single call: a batch must not take much longer.
         if can_mix and not self.options.is_limited and len(self.batches(problem)) == 1:
             n_together = max(_MAX_TOGETHER // width, 1)
-        first = 0
-        while first < n_rows:
-            stop = first + 1
-            while stop < min(first + n_together, n_rows) and self._share_context(first, stop):
-                stop += 1
-            yield range(first, stop)
-            first = stop
-
-    def _share_context(self, row: int, other: int) -> bool:
-        context = self.instances.context
-        if context is None:
-            return True
-        content = _content(context[row])
-        return content is not None and content == _content(context[other])
+        edges = [0, n_rows]
+        if n_together > 1 and self.instances.context is not None:
+            contents = map(_content, self.instances.context)
+            edges[1:1] = [
+                i for i, (a, b) in enumerate(pairwise(contents), 1) if a is None or a != b
+            ]
+        for first, stop in pairwise(edges):
+            for start in range(first, stop, n_together):
+                yield range(start, min(start + n_together, stop))
 
 
 class Result(NamedTuple):
@@ -291,10 +286,10 @@ def _blocks(task: Task, done: list[_Rows], failures: list[Failure]) -> list[Bloc
     for failure in failures:
         kind = failure.row, failure.status.name.lower()
         messages[failure.column > 0].setdefault(kind, failure.message)
-    labels = Block(task.instances.ids, 0, answers[:, :n_labels], slopes, messages[0])
-    points = Block(
-        *(task.draws.ids, max(task.start - 1, 0), answers[:, n_labels:], slopes, messages[1])
-    )
+    of_labels, of_points = (ids[: len(answers)] for ids in (task.instances.ids, task.draws.ids))
+    labels = Block(of_labels, 0, answers[:, :n_labels], slopes, messages[0])
+    start = max(task.start - 1, 0)
+    points = Block(of_points, start, answers[:, n_labels:], slopes, messages[1])
     return [block for block in (labels, points) if block.answers.size]
 
 

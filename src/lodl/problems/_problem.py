@@ -161,7 +161,7 @@ class LinearProblem(Problem):
         return float(self.objective_many(np.asarray(z)[np.newaxis], y, context)[0])
 
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
-        return inner_products(zs, np.broadcast_to(y, (len(zs), *y.shape)))
+        return inner_products(zs, y[np.newaxis])
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)

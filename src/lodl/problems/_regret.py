@@ -45,6 +45,12 @@ def score_many(problem: Problem, zs: Any, y: Array, context: InstanceContext) ->
     return values
 
 
+def is_linear(problem: Problem) -> bool:
+    """Return whether the objective is certainly <z, y>."""
+    own = type(problem).objective, type(problem).objective_many
+    return own == (LinearProblem.objective, LinearProblem.objective_many)
+
+
 def score_rows(problem: Problem, zs: Any, ys: Array, context: InstanceContext) -> Array:
     """Return the objective of k decisions for each of n labels, row by row, shape (n, k)."""
     k = len(zs) // len(ys)
@@ -90,6 +96,8 @@ def gradients(
     Without a `slope`, central differences are taken, one-sided if the objective is not defined on
     one side. `spread`, of the labels in each coordinate, broadcasts to the label.
     """
+    if type(problem).slope is LinearProblem.slope:
+        return sign_of(problem) * np.array(zs, dtype=np.float64).reshape(len(zs), -1)
     rows = np.empty((len(zs), y.size))
     for row, z in zip(rows, zs, strict=True):
         slope = problem.slope(z, y, context)

@@ -18,7 +18,7 @@ from lodl.losses import (
     WeightedMSE,
 )
 from lodl.samplers import AllPerturbed
-from lodl.training.torch import LearnedLossModule
+from lodl.training.torch import LearnedLossModule, _criterion
 
 FAMILIES = [
     WeightedMSE(),
@@ -222,3 +222,40 @@ def test_in_double_precision_no_digit_of_a_label_is_lost():
     assert not module(torch.from_numpy(y), torch.arange(6)).any()
     y_hat = torch.from_numpy(y + 0.3)
     np.testing.assert_allclose(module(y_hat, torch.arange(6)), loss.value(y + 0.3), rtol=1e-6)
+
+
+def scores(loss, y_hat, index):
+    """Return losses and their gradient, each instance weighted differently."""
+    leaf = y_hat.clone().requires_grad_()
+    values = LearnedLossModule(loss, reduction="none")(leaf, index)
+    (values * torch.arange(1.0, values.numel() + 1).reshape(values.shape)).sum().backward()
+    return values.detach(), leaf.grad
+
+
+@pytest.mark.parametrize("in_front", [(), (2,)])
+@pytest.mark.parametrize("index", [None, [4, 0, 4, 1]])
+def test_large_batches_are_evaluated_in_parts(loss, index, in_front, monkeypatch):
+    n = N if index is None else len(index)
+    y_hat = torch.as_tensor(predictions(n, *in_front), dtype=torch.float32)
+    whole = scores(loss, y_hat, index)
+    monkeypatch.setattr(_criterion, "_MAX_AT_ONCE", 0)
+    monkeypatch.setattr(_criterion, "_N_CACHED", 20)
+    for ours, expected in zip(scores(loss, y_hat, index), whole, strict=True):
+        assert torch.allclose(ours, expected, rtol=1e-4, atol=1e-5)
+    module = LearnedLossModule(loss, reduction="none")
+    with torch.no_grad():
+        assert torch.allclose(module(y_hat, index), whole[0], rtol=1e-5)
+    by_func = torch.func.grad(lambda y_hat: module(y_hat, index).sum())(y_hat)
+    leaf = y_hat.clone().requires_grad_()
+    module(leaf, index).sum().backward()
+    assert torch.allclose(by_func, leaf.grad)
+
+
+def test_large_batches_have_second_derivatives(monkeypatch):
+    module = LearnedLossModule(learned(Quadratic()), reduction="sum").double()
+    y_hat = torch.as_tensor(predictions(2))
+    expected = torch.autograd.functional.hessian(lambda y_hat: module(y_hat, [0, 4]), y_hat)
+    monkeypatch.setattr(_criterion, "_MAX_AT_ONCE", 0)
+    monkeypatch.setattr(_criterion, "_N_CACHED", 20)
+    hessian = torch.autograd.functional.hessian(lambda y_hat: module(y_hat, [0, 4]), y_hat)
+    torch.testing.assert_close(hessian, expected)

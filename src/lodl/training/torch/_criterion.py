@@ -1,16 +1,22 @@
 """`LearnedLossModule`: a learned loss as a PyTorch criterion."""
 
-from typing import Literal
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from lodl.errors import InvalidInputError
-from lodl.losses import LearnedLoss
+from lodl.losses import Family, LearnedLoss
 from lodl.losses._shared_slopes import gathered, join_slopes, split_slopes
 
 Reduction = Literal["mean", "sum", "none"]
+
+_MAX_AT_ONCE = 2**21  # parameters of a batch; more do not fit into the caches of a processor
+_N_CACHED = 2**20  # parameters of a part of such a batch
 
 
 class LearnedLossModule(nn.Module):
@@ -71,20 +77,62 @@ class LearnedLossModule(nn.Module):
         Returns:
             A scalar, or losses of shape (n,) or (..., n) if the reduction is "none".
         """
-        y = self.y
-        phi = join_slopes({name: getattr(self, buffer) for name, buffer in self._names.items()})
-        if index is not None:
-            rows = _check_index(index, y.device)
-            y, phi = _rows_at(y, rows), {name: values[rows] for name, values in phi.items()}
+        rows = None if index is None else _check_index(index, self.y.device)
+        y = self.y if rows is None else _rows_at(self.y, rows)
         _check_shape(y_hat, len(y), self.label_shape)
         in_front = y_hat.shape[: y_hat.ndim - len(self.label_shape)]
-        d = y_hat.reshape(-1, *y.shape) - y
-        phi = {name: values.to(d.dtype) for name, values in phi.items()}
-        losses: Tensor = self.family.value(phi, d.transpose(0, 1)).T.reshape(in_front)
+        d = (y_hat.reshape(-1, *y.shape) - y).transpose(0, 1)
+        buffers = {name: getattr(self, buffer) for name, buffer in self._names.items()}
+
+        def phi_of(part: slice) -> dict[str, Any]:
+            at = part if rows is None else rows[part]
+            phi = join_slopes(buffers)
+            return {name: values[at].to(d.dtype) for name, values in phi.items()}
+
+        size = len(d) * max(values[:1].numel() for values in buffers.values())
+        is_small = size <= _MAX_AT_ONCE or d.device.type != "cpu" or torch.compiler.is_compiling()
+        edges = [0, len(d)]
+        if not is_small:
+            edges = (
+                np.linspace(0, len(d), min(-(-size // _N_CACHED), len(d)) + 1).astype(int).tolist()
+            )
+        parts = [slice(*edge) for edge in pairwise(edges)]
+        if is_small or not (torch.is_grad_enabled() and d.requires_grad):
+            value = torch.cat([self.family.value(phi_of(part), d[part]) for part in parts])
+        else:
+            value, _ = _WithGradient.apply(d, self.family, phi_of, parts)  # type: ignore[no-untyped-call]
+        losses = value.T.reshape(in_front)
         return losses if self.reduction == "none" else getattr(losses, self.reduction)()
 
     def extra_repr(self) -> str:
         return f"{self.family}, n_instances={len(self.y)}, label_shape={tuple(self.label_shape)}"
+
+
+class _WithGradient(torch.autograd.Function):
+    """Losses of shape (n, m), whose gradients are computed while their parameters are cached."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        d: Tensor, family: Family, phi_of: Callable[[slice], dict[str, Any]], parts: list[slice]
+    ) -> tuple[Tensor, Tensor]:
+        both = [family.value_and_gradient(phi_of(part), d[part]) for part in parts]
+        return torch.cat([value for value, _ in both]), torch.cat([by_d for _, by_d in both])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        d, *ctx.how = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(d, output[1])
+
+    @staticmethod
+    def backward(ctx: Any, by_value: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
+        d, gradient = ctx.saved_tensors
+        family, phi_of, parts = ctx.how
+        if torch.is_grad_enabled():  # for second derivatives
+            gradient = torch.cat([family.gradient(phi_of(part), d[part]) for part in parts])
+        return by_value[..., None] * gradient, None, None, None
 
 
 def _check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
