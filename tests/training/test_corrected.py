@@ -14,6 +14,7 @@ from lodl.testing import check_learner
 from lodl.training import load_predictor
 from lodl.training.corrected import Corrected
 from lodl.training.linear import LinearLearner
+from lodl.training.sklearn import SklearnLearner
 
 pytestmark = pytest.mark.slow
 
@@ -92,3 +93,32 @@ def test_features_that_a_linear_model_cannot_take_are_encoded(is_frame):
     (before,) = Corrected(base).train(x, squared_error_loss(y))
     (after,) = Corrected(base).train(x, directed(y))
     assert (after.predict(x) - before.predict(x)).mean() < -0.3
+
+
+def test_forests_predict_their_training_rows_out_of_bag():
+    x, y = line()
+    forest = RandomForestRegressor(50, random_state=0)
+    (part,) = SklearnLearner(forest).prepare(x, y, np.arange(len(y))[np.newaxis] < 60)
+    (model,) = part.base.models
+    assert model.oob_score
+    expected = y[:60] - model.oob_prediction_
+    np.testing.assert_allclose(part.residuals[:60], expected)
+    np.testing.assert_allclose(part.residuals[60:], y[60:] - part.base.predict(x[60:]))
+    assert part.residuals[:60].std() > 1.5 * (y[:60] - part.base.predict(x[:60])).std()
+
+
+def test_folds_share_models_that_leave_out_two_of_them():
+    x, y = line()
+    parts, fitted = np.arange(len(y)) % 4, []
+
+    class Counted(Ridge):
+        def fit(self, x, y):
+            fitted.append(len(x))
+            return super().fit(x, y)
+
+    masks = np.stack([parts != k for k in range(4)])
+    other = y + 100.0 * (parts == 0)[:, np.newaxis]
+    first, moved = (Corrected(Counted()).prepare(x, labels, masks)[0] for labels in (y, other))
+    seen = (first.residuals[masks[0]], moved.residuals[masks[0]])
+    np.testing.assert_allclose(*seen)  # no model knows the labels that the mask leaves out
+    assert fitted == [*[40] * 6, 60] * 2

@@ -140,7 +140,10 @@ class Trainer:
             model.predict(take_rows(self.data.x, np.flatnonzero(part)))
             for model, part in zip(models, self.folds.parts, strict=True)
         )
-        return models, self.folds.joined(y_hats, models[-1].predict(self.data.x))
+        otherwise, is_left = self.data.y.copy(), ~self.folds.parts.any(axis=0)
+        if is_left.any():
+            otherwise[is_left] = models[-1].predict(take_rows(self.data.x, np.flatnonzero(is_left)))
+        return models, self.folds.joined(y_hats, otherwise)
 
     def train_if_possible(self, loss: LearnedLoss) -> tuple[Models, Array] | None:
         """Return None if the estimator raises on a loss: the other losses can do without it."""

@@ -9,26 +9,30 @@ these differences. So it is bounded, it should be small, and with a base that is
 validation instances have a base of their own that has not seen them (nested folds).
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from lodl._arrays import take_rows
-from lodl._typing import Array, Masks
+from lodl._typing import Array, Index, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
-from lodl.training._features import check_features, check_masks, inner_folds
+from lodl.training._features import as_pandas, check_features, check_masks, inner_folds
 from lodl.training._learner import Learner, Predictor, learner_for, load_predictor
+from lodl.training.linear import LinearLearner
 
 __all__ = ["Corrected", "CorrectedPredictor"]
 
 _N_FOLDS = 3  # of the out-of-fold predictions of a base that is not fitted yet
+_MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
+_Learner = TypeVar("_Learner", bound=Learner)
 _PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)  # of a linear correction of columns that are encoded
 
 
@@ -40,6 +44,8 @@ class CorrectedPredictor(Predictor):
     base: Predictor
     correction: Predictor
     limit: Array  # the largest correction of each value of a label
+    #: Rows outside the mask, and the base's predictions of them, which all losses need.
+    known: tuple[Any, Array] | None = None
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -54,8 +60,13 @@ class CorrectedPredictor(Predictor):
         return self.correction.n_steps
 
     def predict(self, x: Any) -> Array:
-        correction = np.clip(self.correction.predict(x), -self.limit, self.limit)
-        return np.asarray(self.base.predict(x) + correction)
+        if self.known is not None and np.array_equal(self.known[0], x):
+            return np.asarray(self.known[1] + self.shift(x))
+        return np.asarray(self.base.predict(x) + self.shift(x))
+
+    def shift(self, x: Any) -> Array:
+        """Return the bounded correction."""
+        return np.clip(self.correction.predict(as_pandas(x)), -self.limit, self.limit)
 
     def save(self, folder: str | PathLike[str]) -> None:
         path = self.write(folder, limit=self.limit.tolist())
@@ -104,14 +115,19 @@ class Corrected(Learner):
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[Residuals]":
         x, base = check_features(x, len(y)), _fitted(self.base, x, y)
-        masks = check_masks(masks, len(y))
-        if base is None:
-            return [Residuals(self, x, y, mask, self._fit) for mask in masks]
-        return [Residuals(self, x, y, mask, lambda *_: base, is_fitted=True) for mask in masks]
-
-    def _fit(self, x: Any, y: Array) -> Predictor:
-        learner = learner_for(self.base, seed=self.seed)
-        return learner.train_plainly(x, y) or learner.train(x, squared_error_loss(y))[0]
+        learner = LinearLearner() if base is not None else learner_for(self.base, seed=self.seed)
+        nested = Nested(learner, x, y, check_masks(masks, len(y)), self.seed)
+        parts = [Residuals(self, nested, k) for k in range(len(nested.masks))]
+        if base is not None:
+            y_hat = base.predict(x) if self.out_of_fold is None else np.asarray(self.out_of_fold)
+            if y_hat.shape != y.shape:
+                raise InvalidInputError(
+                    f"`out_of_fold` must have the shape of the labels, {y.shape}, got "
+                    f"{y_hat.shape}."
+                )
+            for part in parts:
+                part.base, part.residuals = base, y - y_hat
+        return parts
 
     def train(
         self,
@@ -128,52 +144,99 @@ class Corrected(Learner):
         return [part.corrected(loss, n_steps) for part in parts]
 
 
-@dataclass(eq=False)
+class Nested(Generic[_Learner]):
+    """Predictions of each mask's instances by models that have seen neither them nor the rest.
+
+    If masks are a partition, each model leaves out two of its parts and serves two masks, which
+    takes fewer and better models than inner folds. The labels that a model leaves out choose its
+    number of steps at most.
+    """
+
+    def __init__(self, learner: _Learner, x: Any, y: Array, masks: Masks, seed: int) -> None:
+        self.learner, self.x, self.y, self.masks, self.seed = learner, x, y, masks, seed
+
+    @cached_property
+    def models(self) -> list[tuple[Predictor, list[tuple[int, Index]]]]:
+        """The models, and the parts that they predict for the masks at some positions."""
+        found = list[tuple[Predictor, list[tuple[int, Index]]]]()
+        for index, masks, parts in self._split():
+            x, loss = take_rows(self.x, index), squared_error_loss(self.y[index])
+            found += zip(self.learner.train(x, loss, masks), parts, strict=True)
+        return found
+
+    @cached_property
+    def y_hats(self) -> list[Array]:
+        """The predictions for each mask, NaN outside of it."""
+        y_hats = [np.full(self.y.shape, np.nan) for _ in self.masks]
+        for model, parts in self.models:
+            for k, part in parts:
+                y_hats[k][part] = model.predict(take_rows(self.x, part))
+        return y_hats
+
+    def _split(self) -> Iterator[tuple[Index, Masks, list[list[tuple[int, Index]]]]]:
+        """Yield instances, which of them train each model, and the parts that it predicts."""
+        masks, rest = self.masks, [np.flatnonzero(~mask) for mask in self.masks]
+        is_partition = bool(((~masks).sum(axis=0) == 1).all())
+        if is_partition and _MIN_FOLDS <= len(masks) <= _MAX_FOLDS:
+            pairs = list(combinations(range(len(masks)), 2))
+            trained = np.array([masks[j] & masks[k] for j, k in pairs])
+            parts = [[(k, rest[j]), (j, rest[k])] for j, k in pairs]
+            yield np.arange(len(self.y)), trained, parts
+            return
+        for k, mask in enumerate(masks):
+            index = np.flatnonzero(mask)
+            inner = [part for _, part in inner_folds(len(index), _N_FOLDS, self.seed)]
+            trained = np.array([~np.isin(np.arange(len(index)), part) for part in inner])
+            yield index, trained, [[(k, index[part])] for part in inner]
+
+
 class Residuals:
     """The base model of a mask and its residuals, which all losses share, made on first use."""
 
-    learner: Corrected
-    x: Any
-    y: Array
-    mask: Masks
-    fit: Callable[[Any, Array], Predictor]  # returns the base fitted to features and labels
-    is_fitted: bool = False  # whether the base stays the same
+    def __init__(self, learner: Corrected, nested: Nested[Any], k: int) -> None:
+        self.learner, self.nested, self.k = learner, nested, k
+        self.x, self.y, self.mask = nested.x, nested.y, nested.masks[k]
 
     @cached_property
     def base(self) -> Predictor:
         """The base model, fitted to the instances of the mask."""
-        return self.fit(take_rows(self.x, np.flatnonzero(self.mask)), self.y[self.mask])
+        x, y = take_rows(self.x, np.flatnonzero(self.mask)), self.y[self.mask]
+        learner = self.nested.learner
+        plain: Predictor | None = learner.train_plainly(x, y)
+        return plain or learner.train(x, squared_error_loss(y))[0]
 
     @cached_property
     def residuals(self) -> Array:
         """Labels less predictions of models that have not seen them."""
-        y_hat, index = self.base.predict(self.x), np.flatnonzero(self.mask)
-        if not self.is_fitted:
-            for rest, part in inner_folds(len(index), _N_FOLDS, self.learner.seed):
-                model = self.fit(take_rows(self.x, index[rest]), self.y[index[rest]])
-                y_hat[index[part]] = model.predict(take_rows(self.x, index[part]))
-        elif self.learner.out_of_fold is not None:
-            y_hat = np.asarray(self.learner.out_of_fold)
-            if y_hat.shape != self.y.shape:
-                raise InvalidInputError(
-                    f"`out_of_fold` must have the shape of the labels, {self.y.shape}, got "
-                    f"{y_hat.shape}."
-                )
+        y_hat = self.unseen()
+        if self.known is not None:
+            y_hat[~self.mask] = self.known[1]
         return np.asarray(self.y - y_hat)
+
+    @cached_property
+    def known(self) -> tuple[Any, Array] | None:
+        """The rows outside the mask, if there are some, and the base's predictions of them."""
+        rows = take_rows(self.x, np.flatnonzero(~self.mask))
+        return None if self.mask.all() else (rows, self.base.predict(rows))
+
+    def unseen(self) -> Array:
+        """Return predictions of the mask's instances, in an array of all."""
+        return self.nested.y_hats[self.k].copy()
 
     @cached_property
     def _prepared(self) -> tuple[Learner, Any]:
         given = self.learner.correction
         learner = learner_for(_linear(self.x) if given is None else given, seed=self.learner.seed)
-        return learner, learner.prepare(self.x, self.residuals, self.mask[np.newaxis])
+        return learner, learner.prepare(as_pandas(self.x), self.residuals, self.mask[np.newaxis])
 
     def corrected(self, loss: LearnedLoss, n_steps: int | None) -> CorrectedPredictor:
         """Return the base with a correction trained on a loss."""
         learner, prepared = self._prepared
         of_residuals, mask = replace(loss, y=self.residuals), self.mask[np.newaxis]
-        (trained,) = learner.train(self.x, of_residuals, mask, prepared=prepared, n_steps=n_steps)
+        x = as_pandas(self.x)
+        (trained,) = learner.train(x, of_residuals, mask, prepared=prepared, n_steps=n_steps)
         limit = self.learner.max_shift * self.residuals[self.mask].std(axis=0)
-        return CorrectedPredictor(self.base, trained, limit)
+        return CorrectedPredictor(self.base, trained, limit, self.known)
 
 
 def _fitted(base: Any, x: Any, y: Array) -> Predictor | None:

@@ -1,42 +1,35 @@
 r"""BoostingLearner: trains boosted trees on a learned loss, for every framework.
 
-A model is a constant, the mean label, plus trees. On a loss made of decisions, trees continue from
-the baseline: such a loss says in which direction a prediction should move, but hardly where it
-should be. A loss fitted to regrets is a kind of squared error around the label and starts from the
-mean, which was better for orders under a budget (newsvendor).
+A model is a constant, the mean label, plus trees. On a loss fitted to regrets, which is a kind of
+squared error around the label, trees grow from the mean. A loss made of decisions says in which
+direction a prediction should move, but hardly where it should be: the trees of squared error stay
+as they are, and their *out-of-fold* residuals are corrected, first by a linear model, which is
+enough if labels are nearly linear in the features, then by trees, which also find what is not.
 
-The baseline's predictions that trees start from are *out of fold* on the training instances: a
-fitted model hardly errs on those, so nothing would be left to learn. The inner folds also say how
-many trees it should have. If masks are a partition, each inner model leaves out two folds.
+Trees that correct, and those whose predictions out of fold alone are needed, grow in larger steps.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lodl._arrays import take_rows
-from lodl._typing import Array, Index, Masks
+from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
-from lodl.training._features import as_rows, check_features, check_masks, count_items, inner_folds
-from lodl.training._learner import Learner
+from lodl.training._features import as_rows, check_features, check_masks, count_items
+from lodl.training._learner import Learner, Predictor
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Watched
+from lodl.training.corrected import Corrected, CorrectedPredictor, Nested, Residuals
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
-_N_FOLDS = 3  # folds of the baseline's out-of-fold predictions
-_MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
-
-
-class _Start(NamedTuple):
-    """A model that trees are added to, and its predictions of the training rows."""
-
-    model: BoostedPredictor
-    margin: Array
+_CONSTRAINTS = ("monotone_constraints", "interaction_constraints")  # that only trees keep
+_QUICK_PATIENCE = 4  # their patience
+_QUICK_RATE = 0.5  # least learning rate of corrections, and of trees that predict out of fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +40,7 @@ class BoostingLearner(Learner):
     trees: ClassVar[type[Boosting]]
     regressor: ClassVar[Any]
     fixed: ClassVar[Mapping[str, tuple[Any, ...]]]  # parameters that may have these values only
+    also_quick: ClassVar[Mapping[str, Any]] = {}  # parameters of trees that grow in larger steps
     stops_early = True
     takes_frames = True
 
@@ -77,6 +71,17 @@ class BoostingLearner(Learner):
         return self.estimator.learning_rate or _DEFAULT_RATE
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The estimator's parameters, under one name each."""
+        return dict(self.estimator.get_params())
+
+    def quick(self) -> Self:
+        """Return a learner that takes larger steps."""
+        quick = {"learning_rate": max(self.learning_rate, _QUICK_RATE), **self.also_quick}
+        given = {**self.parameters, **quick, "early_stopping_rounds": _QUICK_PATIENCE}
+        return replace(self, estimator=type(self.estimator)(**given))
+
+    @property
     def patience(self) -> int:
         given: int | None = self.estimator.get_params().get("early_stopping_rounds")
         return given or round(min(max(3 / self.learning_rate, 10), 50))
@@ -93,8 +98,10 @@ class BoostingLearner(Learner):
         n_steps = max(trees.n_rounds for trees in parts)
         return self.predictor(centre, tuple(parts), tuple(y.shape[1:]), x.shape[-1], n_steps)
 
-    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "_Prepared":
-        return _Prepared(self, check_features(x, len(y)), y, check_masks(masks, len(y)))
+    def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Part]":
+        x, masks = check_features(x, len(y)), check_masks(masks, len(y))
+        nested = Nested(self.quick(), x, y, masks, self.seed)
+        return [_Part(Corrected(self, seed=self.seed), nested, k) for k in range(len(masks))]
 
     def train(
         self,
@@ -102,113 +109,100 @@ class BoostingLearner(Learner):
         loss: LearnedLoss,
         masks: Masks | None = None,
         *,
-        prepared: "_Prepared | None" = None,
+        prepared: "list[_Part] | None" = None,
         n_steps: int | None = None,
-    ) -> list[BoostedPredictor]:
-        known = prepared or self.prepare(x, loss.y, masks)
+    ) -> list[Predictor]:
+        parts = prepared or self.prepare(x, loss.y, masks)
         if is_squared_error(loss):
-            return [fold.baseline(n_steps) for fold in known.folds]
-        starts = known.starts if loss.family.uses_slopes else [fold.mean for fold in known.folds]
-        pairs = zip(known.folds, starts, strict=True)
-        return [fold.boosted(loss, start, n_steps) for fold, start in pairs]
+            return [part.trees.baseline(n_steps) for part in parts]
+        if loss.family.uses_slopes:
+            return [part.corrected(loss, n_steps) for part in parts]
+        return [part.trees.boosted(loss, n_steps) for part in parts]
 
 
 class _Fold:
-    """The instances of one mask, and trees of squared error that losses share."""
+    """Trees that grow on the instances of one mask, from the mean label or, as a correction, 0."""
 
-    def __init__(self, learner: BoostingLearner, x: Any, y: Array, index: Index) -> None:
-        self.learner, self.x, self.y, self.index = learner, x, y, index
-        self.rest = np.setdiff1d(np.arange(len(y)), index)
-        self.rows = as_rows(take_rows(x, index))
+    def __init__(
+        self, learner: BoostingLearner, x: Any, y: Array, mask: Masks, *, corrects: bool = False
+    ) -> None:
+        self.learner, self.x, self.y, self.corrects = learner, x, y, corrects
+        self.index, self.rest = np.flatnonzero(mask), np.flatnonzero(~mask)
+        self.rows = as_rows(take_rows(x, self.index))
 
     @cached_property
-    def mean(self) -> _Start:
-        """The mean label."""
+    def start(self) -> BoostedPredictor:
+        """The model without trees."""
         n_items, y = count_items(self.x, self.y), self.y[self.index]
-        centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0)
-        model = self.learner.predictor(centre, (), tuple(y.shape[1:]), self.x.shape[-1], 0)
-        return _Start(model, model.margin(self.rows))
+        centre = y.reshape(len(y) * (n_items or 1), -1).mean(axis=0) * (not self.corrects)
+        return self.learner.predictor(centre, (), tuple(y.shape[1:]), self.x.shape[-1], 0)
 
     @cached_property
     def squared_error(self) -> tuple[Boosting, int]:
-        """Trees of squared error from the mean label, and how many the other instances want."""
-        return self.stopped(squared_error_loss(self.y), self.mean)
+        """Trees of squared error, which losses share, and how many the other instances want."""
+        return self.stopped(squared_error_loss(self.y))
 
     def baseline(self, n_steps: int | None = None) -> BoostedPredictor:
         """Return the model of squared error. Trees that grew until they were stopped grow on."""
         trees, best = self.squared_error
-        return _with_trees(self.mean, trees, best if n_steps is None else n_steps)
+        return self._with_trees(trees, best if n_steps is None else n_steps)
 
-    def boosted(self, loss: LearnedLoss, start: _Start, n_steps: int | None) -> BoostedPredictor:
-        """Return a start with trees of a loss: `n_steps`, or until other instances stop them."""
+    def boosted(self, loss: LearnedLoss, n_steps: int | None) -> BoostedPredictor:
+        """Return the trees of a loss: `n_steps`, or until other instances stop them."""
         if n_steps is None:
-            return _with_trees(start, *self.stopped(loss, start))
-        return _with_trees(start, self.sprout(loss, start), n_steps)
+            return self._with_trees(*self.stopped(loss))
+        return self._with_trees(self.sprout(loss), n_steps)
 
-    def stopped(self, loss: LearnedLoss, start: _Start) -> tuple[Boosting, int]:
+    def stopped(self, loss: LearnedLoss) -> tuple[Boosting, int]:
         """Return trees that the other instances stopped, if there are some, and the best round."""
+        trees, n_steps = self.sprout(loss), self.learner.max_steps
         if not len(self.rest):
-            return self.sprout(loss, start), self.learner.max_steps
-        trees, ((best, _),) = self.grow(loss, start, [self.rest])
-        return trees, best
+            return trees, n_steps
+        rows = as_rows(take_rows(self.x, self.rest))
+        watched = Watched(rows, self.start.margin(rows), loss.subset(self.rest))
+        return trees, trees.run(n_steps, watched, self.learner.patience)
 
-    def grow(
-        self, loss: LearnedLoss, start: _Start, parts: Sequence[Index]
-    ) -> tuple[Boosting, list[tuple[int, Array]]]:
-        """Return trees that parts stopped, the best round of each part and its predictions then."""
-        watched = []
-        for part in parts:
-            rows = as_rows(take_rows(self.x, part))
-            watched.append(Watched(rows, start.model.margin(rows), loss.subset(part)))
-        trees = self.sprout(loss, start)
-        return trees, trees.run(self.learner.max_steps, watched, self.learner.patience)
-
-    def sprout(self, loss: LearnedLoss, start: _Start) -> Boosting:
+    def sprout(self, loss: LearnedLoss) -> Boosting:
         """Return trees without a round."""
-        objective = BoostingObjective.of(loss.subset(self.index), start.margin)
+        objective = BoostingObjective.of(loss.subset(self.index), self.start.margin(self.rows))
         estimator, seed = self.learner.estimator, self.learner.seed
         return self.learner.trees(estimator, seed, self.rows, objective)
 
+    def _with_trees(self, trees: Boosting, n_steps: int) -> BoostedPredictor:
+        trees.run(n_steps)
+        parts = (trees.trees(n_steps),) if n_steps and trees.n_rounds else ()
+        return replace(self.start, parts=parts, n_steps=n_steps)
 
-class _Prepared:
-    """The folds of all masks, and the starts of losses made of decisions, made on first use."""
 
-    def __init__(self, learner: BoostingLearner, x: Any, y: Array, masks: Masks) -> None:
-        self.learner, self.x, self.y, self.masks = learner, x, y, masks
-        self.folds = [_Fold(learner, x, y, np.flatnonzero(mask)) for mask in masks]
+class _Part(Residuals):
+    """The trees of one mask, and corrections of their residuals."""
+
+    nested: Nested[BoostingLearner]
 
     @cached_property
-    def starts(self) -> list[_Start]:
-        """The baseline of each mask, with out-of-fold predictions of its training rows."""
-        loss, p = squared_error_loss(self.y), [np.empty(self.y.shape) for _ in self.folds]
-        rounds: list[list[int]] = [[] for _ in self.folds]
-        for index, parts in self._inner():
-            fold = _Fold(self.learner, self.x, self.y, index)
-            _, results = fold.grow(loss, fold.mean, [part for _, part in parts])
-            for (k, part), (best, margin) in zip(parts, results, strict=True):
-                p[k][part] = margin.reshape(p[k][part].shape)
-                rounds[k].append(best)
-        starts = []
-        for k, fold in enumerate(self.folds):
-            model = fold.baseline(round(float(np.mean(rounds[k]))))
-            starts.append(_Start(model, p[k][fold.index].reshape(fold.mean.margin.shape)))
-        return starts
+    def trees(self) -> _Fold:
+        learner: BoostingLearner = self.learner.base
+        return _Fold(learner, self.x, self.y, self.mask)
 
-    def _inner(self) -> Iterator[tuple[Index, list[tuple[int, Index]]]]:
-        """Yield instances to train on, and the parts to predict for the starts of some folds."""
-        is_partition = bool(((~self.masks).sum(axis=0) == 1).all())
-        if is_partition and _MIN_FOLDS <= len(self.folds) <= _MAX_FOLDS:
-            for j, k in combinations(range(len(self.folds)), 2):
-                of_j, of_k = self.folds[j].rest, self.folds[k].rest
-                index = np.setdiff1d(np.arange(len(self.y)), np.concatenate([of_j, of_k]))
-                yield index, [(k, of_j), (j, of_k)]
-            return
-        for k, fold in enumerate(self.folds):
-            for rest, part in inner_folds(len(fold.index), _N_FOLDS, self.learner.seed):
-                yield fold.index[rest], [(k, fold.index[part])]
+    @cached_property
+    def base(self) -> BoostedPredictor:
+        """Trees that other instances stopped, or that are as many as inner folds want."""
+        if not self.mask.all():
+            return self.trees.baseline()
+        rate = self.nested.learner.learning_rate / self.trees.learner.learning_rate
+        n_steps = rate * float(np.mean([model.n_steps for model, _ in self.nested.models]))
+        return self.trees.baseline(min(round(n_steps), self.trees.learner.max_steps))
 
-
-def _with_trees(start: _Start, trees: Boosting, n_steps: int) -> BoostedPredictor:
-    trees.run(n_steps)
-    parts = (trees.trees(n_steps),) if n_steps and trees.n_rounds else ()
-    return replace(start.model, parts=(*start.model.parts, *parts), n_steps=n_steps)
+    def corrected(self, loss: LearnedLoss, n_steps: int | None) -> CorrectedPredictor:
+        """Return the base with a linear correction, unless it is refuted, and then trees."""
+        linear, rest = super().corrected(loss, None), self.trees.rest
+        model: Predictor = self.base
+        known, left = self.known, self.residuals
+        moved = left - linear.shift(self.x)
+        losses = [loss.value((self.y - of)[rest], rest).sum() for of in (left, moved) if len(rest)]
+        is_refuted = bool(losses) and losses[1] > losses[0]
+        if not (is_refuted or any(map(self.trees.learner.parameters.get, _CONSTRAINTS))):
+            model, known, left = linear, None, moved
+        fold = _Fold(self.nested.learner, self.x, left, self.mask, corrects=True)
+        trees = fold.boosted(replace(loss, y=left), n_steps)
+        return CorrectedPredictor(model, trees, linear.limit, known)

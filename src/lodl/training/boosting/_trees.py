@@ -14,7 +14,7 @@ Hessians XGBoost silently grows trees without a split.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -154,26 +154,20 @@ class Boosting(ABC):
     def trees(self, n_rounds: int) -> Trees:
         """Return the trees of the first rounds."""
 
-    def run(
-        self, n_rounds: int, watched: Sequence[Watched] = (), patience: int = 1
-    ) -> list[tuple[int, Array]]:
-        """Grow until `n_rounds` or out of patience. Returns best rounds and predictions then."""
-        stopping = EarlyStopping(patience - 1, len(watched))
-        added = [self.watch(rows.x) for rows in watched]
-        margins = [rows.margin for rows in watched]
-        best = list(margins)
+    def run(self, n_rounds: int, watched: Watched | None = None, patience: int = 1) -> int:
+        """Grow until `n_rounds` or out of patience. Returns the best round."""
+        stopping = EarlyStopping(patience - 1, 1)
+        if watched is not None:
+            (_, margin, loss), added = watched, self.watch(watched.x)
         while True:
-            running: list[int] = stopping.running.tolist()
-            losses = [(watched[i].loss, margins[i]) for i in running]
-            scores = [loss.value(y_hat.reshape(loss.y.shape)).mean() for loss, y_hat in losses]
-            stopping.update(np.array(scores), self.n_rounds)
-            for i, is_better in zip(running, stopping.is_better, strict=True):
-                best[i] = margins[i] if is_better else best[i]
-            has_stopped = watched and not len(stopping.running)
+            if watched is not None:
+                score = loss.value(margin.reshape(loss.y.shape)).mean()
+                stopping.update(np.array([score]), self.n_rounds)
+            has_stopped = not len(stopping.running)
             if has_stopped or self.n_rounds >= n_rounds or not self.grow():
-                return list(zip(stopping.best_steps.tolist(), best, strict=True))
-            pairs = zip(watched, added, strict=True)
-            margins = [rows.margin + now().reshape(rows.margin.shape) for rows, now in pairs]
+                return int(stopping.best_steps[0])
+            if watched is not None:
+                margin = watched.margin + added().reshape(margin.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,11 +142,15 @@ class CatBoostLearner(BoostingLearner):
 
     @property
     def max_steps(self) -> int:
-        return int(_parameters(self.estimator)["iterations"])
+        return int(self.parameters["iterations"])
 
     @property
     def learning_rate(self) -> float:
-        return float(_parameters(self.estimator)["learning_rate"])
+        return float(self.parameters["learning_rate"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return _parameters(self.estimator)
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

@@ -46,29 +46,26 @@ class LightGBMBoosting(Boosting):
         table = _table(x)
         self.data, self.categories = _data(table, self.parameters), categories_of(table)
         self.objective, self.booster = objective, lightgbm.Booster(self.parameters, self.data)
-        self.watched: list[Array] = []
+        self.seen: Array = np.empty(0)
 
     def grow(self) -> bool:
         if self.booster.update(fobj=self.objective):
             return False
         self.n_rounds += 1
-        self.watched = []
         return True
 
     def watch(self, x: Any) -> Callable[[], Array]:
-        number = len(self.booster.valid_sets)
         table = with_categories(x, self.categories)
-        self.booster.add_valid(_data(table, self.parameters, self.data), str(number))
+        self.booster.add_valid(_data(table, self.parameters, self.data), "watched")
 
         def added() -> Array:
-            if not self.watched:  # LightGBM keeps the predictions of all of them up to date
-                self.booster.eval_valid(self._see)
-            return self.watched[number]
+            self.booster.eval_valid(self._see)
+            return self.seen
 
         return added
 
     def _see(self, added: Array, _: Any) -> tuple[str, float, bool]:
-        self.watched.append(added.copy())
+        self.seen = added.copy()
         return "", 0.0, False
 
     def trees(self, n_rounds: int) -> Trees:

@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,11 +20,12 @@ from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._features import as_rows, check_features, check_masks, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training._pulled import is_pulled
-from lodl.training.corrected import Corrected, Residuals
+from lodl.training.corrected import Corrected, Nested, Residuals
 from lodl.training.linear import N_STEPS
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
 
 _FILE = "model.skops"
+_MIN_TREES = 50  # for which a row that every tree has seen is as unlikely as 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +121,9 @@ class SklearnLearner(Learner):
             )
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Fold]":
-        x = check_features(x, len(y))
-        learner, fit = Corrected(self.estimator, seed=self.seed), partial(_fit, self.estimator)
-        return [_Fold(learner, x, y, mask, fit) for mask in check_masks(masks, len(y))]
+        x, masks = check_features(x, len(y)), check_masks(masks, len(y))
+        nested = Nested(self, x, y, masks, self.seed)
+        return [_Fold(Corrected(self, seed=self.seed), nested, k) for k in range(len(masks))]
 
     def train(
         self,
@@ -156,11 +157,35 @@ class SklearnLearner(Learner):
 class _Fold(Residuals):
     """The instances of one mask, and the estimator fitted on them."""
 
+    nested: Nested[SklearnLearner]
+
+    @cached_property
+    def base(self) -> SklearnPredictor:
+        """The estimator. A forest also predicts out of bag, unless it is the plain model."""
+        estimator = self.nested.learner.estimator
+        estimator = estimator if self.mask.all() else _out_of_bag(estimator)
+        return _fit(estimator, take_rows(self.x, np.flatnonzero(self.mask)), self.y[self.mask])
+
+    def unseen(self) -> Array:
+        if not all(hasattr(model, "oob_prediction_") for model in self.base.models):
+            return super().unseen()
+        y_hat, known = np.empty(self.y.shape), [model.oob_prediction_ for model in self.base.models]
+        y_hat[self.mask] = np.column_stack(known).reshape(-1, *self.y.shape[1:])
+        return y_hat
+
     @cached_property
     def form(self) -> LinearForm | None:
         """The estimator as a linear model, if it is linear."""
-        models = self.base.models  # type: ignore[attr-defined]
-        return LinearForm.of(models, take_rows(self.x, np.flatnonzero(self.mask)))
+        return LinearForm.of(self.base.models, take_rows(self.x, np.flatnonzero(self.mask)))
+
+
+def _out_of_bag(estimator: Any) -> Any:
+    """Return an estimator that also predicts its training rows out of bag, if it can."""
+    given = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    is_bagged = given.get("bootstrap") is True and given.get("oob_score") is False
+    if not is_bagged or given.get("warm_start") or given["n_estimators"] < _MIN_TREES:
+        return estimator
+    return clone(estimator).set_params(oob_score=True)
 
 
 def _fit(estimator: Any, x: Any, y: Array) -> SklearnPredictor:
