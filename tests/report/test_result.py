@@ -31,6 +31,18 @@ def test_the_verdict_says_what_to_do(fit_result, selected, words):
     assert words in fit_result(REGRET, selected).verdict
 
 
+def test_the_verdict_shows_what_a_simple_correction_reaches(fit_result):
+    trials = (Trial(BASELINE, 0, 2.0, 1, 0.1), Trial("DecisionHinges()", 1, 1.0, 2, 0.2))
+    shifted = Trial(f"{BASELINE}, shifted by the learned loss", 1, 1.1, 3, 0.3)
+    result = fit_result(REGRET, REGRET / 2, trials=(*trials, shifted), selected=1)
+    name = "squared error, shifted by the learned loss"
+    assert result.verdict.endswith(f"With a simple correction ({name}): 1.10.")
+    itself = fit_result(REGRET, REGRET / 2, trials=(*trials, shifted), selected=2)
+    assert "simple correction" not in itself.verdict
+    kept = fit_result(REGRET, REGRET, trials=(*trials, shifted), selected=0)
+    assert "simple correction" not in kept.verdict
+
+
 def test_the_interval_is_of_95_percent_and_paired(fit_result):
     gain = fit_result(REGRET, REGRET - 1).gain
     assert gain.low == pytest.approx(1) == gain.high == gain.mean

@@ -313,6 +313,11 @@ class FitResult:
         n_inexact, inexactness = inexactness_of(self.regret_baseline, self.regret_selected)
         notes = [self._advice(inexactness)]
         n, failures = len(self.instances), self.failures
+        start = f"{BASELINE}, shifted"
+        simple = [trial for trial in self.trials if trial.name.startswith(start)]
+        if simple and self.gain.mean > 0 and not self.selected_name.startswith(start):
+            best = min(simple, key=lambda trial: trial.regret)
+            notes.append(f"With a simple correction ({best.name}): {amounts(best.regret)[0]}.")
         if n_inexact:
             (size,) = amounts(inexactness)
             notes.append(
