@@ -142,8 +142,8 @@ class Samples:
 
     def __iter__(self) -> Iterator[Answers]:
         parts = _parts(self.n_instances, self.n_samples * self.y[0].size)  # points are drawn
-        is_small = len(parts) <= _MAX_KEPT
-        return iter(self._kept) if is_small else chain.from_iterable(map(self._answers, parts))
+        few = len(parts) <= _MAX_KEPT
+        return iter(self._kept) if few else chain.from_iterable(map(self._answers, parts))
 
     @cached_property
     def _kept(self) -> list[Answers]:
