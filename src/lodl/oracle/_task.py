@@ -213,7 +213,7 @@ class _Rows:
                 zs = self.guard.solve_many(y_hats, self.context)
                 if self.task.is_scored:
                     losses = score_rows(self.problem, zs, self.y, self.context)
-                    self.decision[:, first:last] = self.slopes.numbers(zs, losses)
+                    self.decision[:, first:last] = self.slopes.numbers(zs)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
             self.guard.forgive(error)
             return False
@@ -240,7 +240,7 @@ class _Rows:
                     if not abs(value) < _LARGEST:  # NaN is not
                         raise _not_finite(value)
                     if self.task.label_scale is not None:
-                        self.decision[0, column] = self.slopes.numbers([z], [[value]])[0][0]
+                        self.decision[0, column] = self.slopes.numbers([z])[0][0]
         except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
             self.guard.forgive(error)
             self.fail(error)
@@ -319,10 +319,10 @@ class _Slopes:
         self._numbers: dict[Any, int] = {}
         self.gradient: list[Array] = []
 
-    def numbers(self, zs: Any, losses: Any) -> Any:
+    def numbers(self, zs: Any) -> Any:
         """Return each decision's row of `gradient`, shape (n, k), or -1 if slopes are not wanted.
 
-        There are k decisions, with losses (n, k), for each of the n labels, row by row.
+        There are k decisions for each of the n labels, row by row.
         """
         if self._scale is None:
             return -1
@@ -333,22 +333,16 @@ class _Slopes:
             self.gradient = list(self._gradients(0, decisions[first]))
             return number.reshape(n, -1)
         k = len(zs) // n
-        return [self._of_row(row, zs[row * k : row * k + k], losses[row]) for row in range(n)]
+        return [self._of_row(row, zs[row * k : row * k + k]) for row in range(n)]
 
-    def _of_row(self, row: int, zs: Any, losses: Any) -> list[int]:
+    def _of_row(self, row: int, zs: Any) -> list[int]:
         keys = [(row, _key(z)) for z in zs]
         new = {key: place for place, key in enumerate(keys) if key not in self._numbers}
         if new:
             places = list(new.values())
             fresh = zs[places] if isinstance(zs, np.ndarray) else [zs[place] for place in places]
-            slopes = self._gradients(row, fresh)
-            for (key, place), slope in zip(new.items(), slopes, strict=True):
-                # Decisions of the same loss and derivative share a number.
-                effect = row, float(losses[place]), slope.tobytes()
-                number = self._numbers.setdefault(effect, len(self.gradient))
-                if number == len(self.gradient):
-                    self.gradient.append(slope)
-                self._numbers[key] = number
+            self._numbers |= {key: len(self.gradient) + i for i, key in enumerate(new)}
+            self.gradient += list(self._gradients(row, fresh))
         return [self._numbers[key] for key in keys]
 
     def _gradients(self, row: int, zs: Any) -> Array:
