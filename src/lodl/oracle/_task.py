@@ -66,7 +66,7 @@ class Task:
             n_together = max(_MAX_TOGETHER // width, 1)
         edges = [0, n_rows]
         if n_together > 1 and self.instances.context is not None:
-            contents = map(_content, self.instances.context)
+            contents = map(content, self.instances.context)
             edges[1:1] = [
                 i for i, (a, b) in enumerate(pairwise(contents), 1) if a is None or a != b
             ]
@@ -141,7 +141,7 @@ class _Rows:
 
     def call_together(self) -> bool:
         """Make all calls at once. Return False if each instance must be called by itself."""
-        before = _content(self.context)
+        before = content(self.context)
         try:
             y_hats = self._predictions(self.task.start, self.task.stop)
         except Exception:  # noqa: BLE001 - the user's `project` may raise anything
@@ -156,7 +156,7 @@ class _Rows:
 
     def call_all(self, batches: list[tuple[int, int]]) -> None:
         """Make the calls until all are done, the label fails, or the task must end."""
-        before = _content(self.context)
+        before = content(self.context)
         for start, stop in batches:
             self._call(start, stop)
             if self._label_failed():
@@ -167,7 +167,7 @@ class _Rows:
         self._check_context(before)
 
     def _check_context(self, before: bytes | None) -> None:
-        if _content(self.context) != before:
+        if content(self.context) != before:
             raise ProblemError(CHANGES_CONTEXT)
 
     def fail(self, error: BaseException) -> None:
@@ -300,7 +300,8 @@ def _owned_context(context: Any) -> Any:
     return context
 
 
-def _content(context: Any) -> bytes | None:
+def content(context: Any) -> bytes | None:
+    """Return a context as bytes, or None if it is not plain."""
     with suppress(Exception):  # it may hold an object that cannot be pickled
         return pickle.dumps(context) if isinstance(context, PLAIN) else None
     return None
