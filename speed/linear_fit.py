@@ -4,11 +4,13 @@
     OMP_NUM_THREADS=1 python speed/linear_fit.py --seeds 10 path-100 grid12-200
     OMP_NUM_THREADS=1 python speed/linear_fit.py --sklearn path-1000   # LinearRegression()
     OMP_NUM_THREADS=1 python speed/linear_fit.py --no-spo path-100000  # and its peak memory
+    OMP_NUM_THREADS=1 python speed/linear_fit.py --no-spo --seeds 5 context-1000
 
 SPO+ is one linear model, trained by torch for 20 epochs with the same vectorised solver in its
 loop. Both times exclude imports. "over a batch" is the time of all calls, checks included, over
 that of as many labels in a single `solve_many`. Regrets are in per cent of the optimum of 1,000
-test instances, which select nothing. Ratios are means over data seeds.
+test instances, which select nothing. Ratios are means over data seeds. "context" is a knapsack of
+ten items in which every instance has its own capacity, so that no two share a call or a decision.
 """
 
 import argparse
@@ -24,10 +26,11 @@ from sklearn.linear_model import LinearRegression
 
 from lodl import DecisionFocusedRegressor
 from lodl._typing import Array
-from lodl.domains import knapsack, shortest_path
+from lodl.domains import Domain, knapsack, shortest_path
 from lodl.learning import _rounds
 from lodl.learning._folds import Trainer
 from lodl.oracle import DecisionPool, Oracle, Samples
+from lodl.problems import LinearProblem, Problem
 
 N_TEST, FIRST_SEED = 1000, 1001
 N_EPOCHS, BATCH_SIZE, LEARNING_RATE = 20, 32, 0.01  # of SPO+
@@ -35,10 +38,37 @@ TASKS = "path-100", "path-1000", "path-5000", "knapsack-500", "grid12-200"
 PARTS = "calls", "losses", "training", "rest"
 
 
+class Sacks(LinearProblem):
+    """The best set of ten items whose weight is at most the context."""
+
+    sense = "max"
+
+    def __init__(self, weights: Array) -> None:
+        self.weights, n = weights, len(weights)
+        self._sets = (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(float)
+
+    def solve_many(self, y_hats: Array, context: Any) -> Array:
+        sets = self._sets[self._sets @ self.weights <= context]
+        return sets[(y_hats @ sets.T).argmax(axis=1)]
+
+
+def sacks(seed: int, sizes: tuple[int, int, int]) -> Domain:
+    """Return knapsacks whose capacity is 20 to 60% of the weight of all items."""
+    splits, rng = knapsack(seed, sizes=sizes, n_items=10).splits, np.random.default_rng(seed)
+    parts = splits.train, splits.validation, splits.test
+    x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in "xy")
+    weights = rng.uniform(3.0, 8.0, 10)
+    return Domain.in_order(
+        Sacks(weights), sizes, x, y, rng.uniform(0.2, 0.6, len(y)) * weights.sum()
+    )
+
+
 def domain_of(task: str, seed: int) -> Any:
     """Return the data of a task: its kind, then its number of training instances."""
     kind, n = task.split("-")
     sizes = int(n), 1, N_TEST
+    if kind == "context":
+        return sacks(seed, sizes)
     if kind == "knapsack":
         return knapsack(seed, sizes=sizes, n_items=16)
     grid, degree = ((12, 12), 6) if kind == "grid12" else ((5, 5), 4)
@@ -103,9 +133,17 @@ def spo_plus(problem: Any, x: Array, y: Array) -> Callable[[Array], Array]:
     return predict
 
 
-def regret(problem: Any, y_hat: Array, y: Array) -> float:
+def decisions(problem: Problem, y_hats: Array, context: Any) -> Array:
+    """Return decisions: in one batch if instances have no contexts."""
+    if context is None:
+        return np.asarray(problem.solve_many(y_hats.copy(), None))
+    pairs = zip(y_hats, context, strict=True)
+    return np.stack([problem.solve_many(y_hat[np.newaxis], own)[0] for y_hat, own in pairs])
+
+
+def regret(problem: Problem, y_hat: Array, test: Any) -> float:
     """Return the mean regret in per cent of the mean optimum."""
-    costs = [(np.asarray(problem.solve_many(at.copy(), None)) * y).sum() for at in (y_hat, y)]
+    costs = [(decisions(problem, at, test.context) * test.y).sum() for at in (y_hat, test.y)]
     return 100 * abs(costs[0] - costs[1]) / abs(costs[1])
 
 
@@ -115,26 +153,28 @@ def measure(task: str, seed: int, estimator: Any, *, with_spo: bool) -> dict[str
     problem, train, test = domain.problem, domain.splits.train, domain.splits.test
     CLOCK.seconds.clear()
     model = DecisionFocusedRegressor(problem, estimator)
-    CLOCK.timed("rest", model.fit)(train.x, train.y)
+    CLOCK.timed("rest", model.fit)(train.x, train.y, context=train.context)
     row = {part: CLOCK.seconds[part] for part in PARTS}
     row["fit"] = sum(row.values())
     row["n_calls"] = model.result_.n_calls / len(train.y)
-    rows = np.resize(train.y, (model.result_.n_calls, train.y.shape[1]))
+    n_calls, context = model.result_.n_calls, train.context
+    rows = np.resize(train.y, (n_calls, train.y.shape[1]))
+    contexts = None if context is None else np.resize(context, n_calls)
     batches = list[float]()
     for _ in range(5):  # the shortest: the rest waited for other work
         start = time.process_time()
-        problem.solve_many(rows, None)
+        decisions(problem, rows, contexts)
         batches.append(time.process_time() - start)
     row["over_batch"] = row["calls"] / min(batches)
     row["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row["regret"] = regret(problem, model.predict(test.x), test.y)
-    row["baseline"] = regret(problem, model.baseline_.predict(test.x), test.y)
+    row["regret"] = regret(problem, model.predict(test.x), test)
+    row["baseline"] = regret(problem, model.baseline_.predict(test.x), test)
     if with_spo:
         start = time.process_time()
         predict = spo_plus(problem, train.x, train.y)
         row["spo"] = time.process_time() - start
         row["ratio"] = row["fit"] / row["spo"]
-        row["spo_regret"] = regret(problem, predict(test.x), test.y)
+        row["spo_regret"] = regret(problem, predict(test.x), test)
     return row
 
 
@@ -143,6 +183,7 @@ CLOCK.wrap("calls", Oracle, "sample")
 CLOCK.wrap("calls", Oracle, "objective_kind")
 CLOCK.wrap("losses", Samples, "pool")
 CLOCK.wrap("losses", DecisionPool, "regrets_at")
+CLOCK.wrap("losses", _rounds, "fit")
 CLOCK.wrap("losses", _rounds, "fit_shared")
 CLOCK.wrap("training", Trainer, "train")
 CLOCK.wrap("training", Trainer, "final")

@@ -155,3 +155,16 @@ def test_equal_labels_with_different_predictions_are_answered_in_one_batch():
 
 def given(y_hat, row):
     return AtPredictions(y_hat[row : row + 1], scale=1.0)
+
+
+def test_equal_contexts_share_a_batch_wherever_they_are():
+    class Noted(Nearest):
+        def solve_many(self, y_hats, context):
+            sizes.append(len(y_hats))
+            return super().solve_many(y_hats, context)
+
+    sizes = list[int]()
+    context = [{"price": float(row % 3)} for row in range(len(Y))]
+    samples = Oracle(Noted()).sample(Y, AllPerturbed(), 4, context=context)
+    assert max(sizes) == 5 * len(Y) / 3
+    same(samples, Oracle(OneByOne()).sample(Y, AllPerturbed(), 4, context=context))

@@ -58,17 +58,14 @@ class DirectedQuadratic(RidgeFamily):
         """Return both. With one error per instance, only rows of its signs are multiplied."""
         if d.shape[1] > 1:
             return super().value_and_gradient(phi, d)
-        factor, is_over = phi["L"], d >= 0
-        dim, rank = factor.shape[-2:]
-        every, is_column_over = is_over | ~is_over, is_over[..., :rank]
+        factor, is_over, weighted = phi["L"], d >= 0, phi["floor"][:, None] * d
+        dim, every, by_column = d.shape[-1], is_over | ~is_over, is_over[..., : factor.shape[-1]]
         # Number of each coordinate's row: instance, sign of the row, + of the column, coordinate.
         number = 2 * (every[:, :, :1].cumsum(0) - 1) + ~is_over
         number = (2 * number * dim + every.cumsum(-1) - 1)[:, 0]
         over, under = (_rows_at(factor, number + sign * dim) for sign in (0, 1))
-        u = is_column_over * (d @ over) + ~is_column_over * (d @ under)
-        spread = (is_column_over * u) @ over.swapaxes(-1, -2)
-        spread = spread + (~is_column_over * u) @ under.swapaxes(-1, -2)
-        weighted = phi["floor"][:, None] * d
+        u = by_column * (d @ over) + ~by_column * (d @ under)
+        spread = (by_column * u) @ over.swapaxes(-1, -2) + (~by_column * u) @ under.swapaxes(-1, -2)
         return (u * u).sum(-1) + (weighted * d).sum(-1), 2 * (spread + weighted)
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:

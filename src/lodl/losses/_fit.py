@@ -1,8 +1,9 @@
 """`fit`: samples become a learned loss, one instance at a time, with held-out errors."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
-from lodl.losses._decision_family import are_explained, decisions_of
+from lodl.losses._decision_family import DecisionFamily, are_explained, decisions_of
 from lodl.losses._family import Family, check_can_fit, error_scale, shapes_like, stack_parameters
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.oracle import Answers, Samples
@@ -63,7 +64,7 @@ def fit(
 
     check_holdout(holdout)
     check_can_fit(family, samples.y[0].size)
-    n = samples.n_instances
+    n, answers = samples.n_instances, iter(samples)
     chunks = [range(start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
     calls = (delayed(_fit_chunk)(samples.select(chunk), family, holdout) for chunk in chunks)
     fits: list[InstanceFit] = []
@@ -71,7 +72,10 @@ def fit(
         one_blas_thread(),  # once for all chunks that are fitted in this process
         progress_bar(n, unit="instances", description="fitting", enabled=progress) as bar,
     ):
-        for part in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
+        parts = iter(lambda: _fit_chunk(islice(answers, _CHUNK), family, holdout), [])
+        if n_jobs not in (None, 1) or not isinstance(family, DecisionFamily):  # something is fitted
+            parts = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+        for part in parts:
             fits += part
             bar.update(len(part))
     return build_loss(family, samples.y, fits, {**samples.provenance(), "holdout": holdout})
@@ -142,9 +146,9 @@ def is_held_out(
 
 
 @one_blas_thread()  # so that sums have one order
-def _fit_chunk(samples: Samples, family: Family, holdout: float) -> list[InstanceFit]:
-    """Fit a few instances in a worker."""
-    splits = [_Split(answers, family, holdout) for answers in samples]
+def _fit_chunk(few: Iterable[Answers], family: Family, holdout: float) -> list[InstanceFit]:
+    """Fit a few instances."""
+    splits = [_Split(answers, family, holdout) for answers in few]
     learned = [split.learned for split in splits if split.status == FitStatus.FITTED]
     phis = iter(family.fit_many(learned))
     return [
@@ -159,9 +163,11 @@ class _Split:
     def __init__(self, answers: Answers, family: Family, holdout: float) -> None:
         is_usable = np.isfinite(answers.regret) & np.isfinite(answers.d.sum(axis=1))
         held_out = is_held_out(len(answers.regret), holdout)
-        self.fitted = answers.take(is_usable & ~held_out)
-        self.held_out = answers.take(is_usable & held_out)
-        self.learned = answers.take(is_usable) if family.uses_slopes else self.fitted
+        usable = answers if is_usable.all() else answers.take(is_usable)
+        is_fitted = ~held_out[is_usable]
+        self.fitted = usable if is_fitted.all() else usable.take(is_fitted)
+        self.held_out = usable.take(~is_fitted)
+        self.learned = usable if family.uses_slopes else self.fitted
         self.status = _status_of(self.learned)
         regrets = self.fitted.regret, self.held_out.regret
         self.counts: dict[str, float] = {

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from lodl._arrays import context_of
 from lodl._typing import Array, Context, Decision, InstanceContext
 from lodl.errors import ProblemError, StoreError
-from lodl.oracle._failures import OK, listed
+from lodl.oracle._failures import listed
 from lodl.oracle._guard import Guard
 from lodl.oracle._run import Calls, Runner
 from lodl.oracle._samples import Samples
@@ -270,11 +270,9 @@ def _stored(samples: Samples) -> _Places:
     """Return a few instances whose answers are stored, each with the point to call again."""
     stored = np.flatnonzero(np.isfinite(samples.optimum))
     numbers = stored[_evenly(len(stored), _N_SEEN)]
-    table = samples.table(numbers.tolist())
-    has_optimum = table.status[:, 0] == OK
-    numbers, loss = numbers[has_optimum], table.loss[has_optimum]
     if not len(numbers):
         return []
+    loss = samples.table(numbers.tolist()).loss
     regret = np.abs(loss - loss[:, :1])
     regret = np.where(np.isfinite(regret), regret, -1.0)  # NaN if a call failed
     regret[:, 0] = -1.0

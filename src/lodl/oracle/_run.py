@@ -26,7 +26,7 @@ from lodl.oracle._failures import (
 )
 from lodl.oracle._guard import marked_ctrl_c
 from lodl.oracle._samples import Samples
-from lodl.oracle._task import Result, Task, given_up
+from lodl.oracle._task import Result, Task, content, given_up
 from lodl.oracle._workers import STARTING, Workers, WorkersLostError
 
 _TASK_SECONDS = 1.0  # work that a kill may cost each worker
@@ -99,7 +99,11 @@ def pending(samples: Samples, *, retry: bool) -> list[Calls]:
             edges = np.flatnonzero(np.diff(row, prepend=False, append=False))
             for start, stop in edges.reshape(-1, 2).tolist():
                 calls[start, stop].append(alike)
-    return [Calls(np.concatenate(rows), *columns) for columns, rows in calls.items()]
+    group, context = dict[int, int](), samples.instances.context
+    if context is not None:  # instances of equal contexts follow each other, to share a batch
+        numbers = np.array([group.setdefault(hash(content(own)), len(group)) for own in context])
+    made = {columns: np.concatenate(rows) for columns, rows in calls.items()}
+    return [Calls(rows[numbers[rows].argsort(kind="stable")], *at) for at, rows in made.items()]
 
 
 @dataclass(eq=False)

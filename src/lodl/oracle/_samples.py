@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 _logger = logging.getLogger(__name__)
 
 _MAX_READ = 2**17  # numbers that are read or drawn together
+_MAX_KEPT = 16  # times as many numbers in points that are kept: 16 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Answers:
     def take(self, index: Any) -> "Answers":
         """Return the answers about some of the points, given their numbers or a mask."""
         decision = None if self.decision is None else self.decision[index]
-        return replace(self, y_hat=self.y_hat[index], regret=self.regret[index], decision=decision)
+        return Answers(self.y, self.y_hat[index], self.regret[index], decision, self.slope)
 
 
 def _parts(n: int, n_columns: int) -> list[range]:
@@ -139,8 +141,14 @@ class Samples:
         )
 
     def __iter__(self) -> Iterator[Answers]:
-        for rows in _parts(self.n_instances, self.n_samples * self.y[0].size):  # points are drawn
-            yield from self._answers(rows)
+        parts = _parts(self.n_instances, self.n_samples * self.y[0].size)  # points are drawn
+        few = len(parts) <= _MAX_KEPT
+        return iter(self._kept) if few else chain.from_iterable(map(self._answers, parts))
+
+    @cached_property
+    def _kept(self) -> list[Answers]:
+        """The answers about all instances, from which several losses are learned."""
+        return list(self._answers(range(self.n_instances)))
 
     def __getitem__(self, i: int) -> Answers:
         """Return the answers about instance `i` that succeeded, in the order of its points."""
@@ -299,8 +307,7 @@ class Samples:
     @property
     def _blocks(self) -> list[tuple[Sequence[bytes], int]]:
         """The ids of the instances and a number of columns: for the label, then for the points."""
-        drawn = [(draws.ids, draws.n_samples) for draws in self.draws if draws.n_samples]
-        return [(self.instances.ids, 1), *drawn]
+        return [(self.instances.ids, 1), *((draws.ids, draws.n_samples) for draws in self.draws)]
 
     def _complete(self, rows: Sequence[int]) -> AnswerTable:
         """Return the stored answers about some instances, none of which may be missing."""

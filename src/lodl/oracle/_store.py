@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -410,15 +410,14 @@ def _taken(block: Block, rows: _Rows, *, slopes: bool = True) -> Block:
     if len(rows) == len(block.ids) and (rows == np.arange(len(rows))).all():
         return block if slopes else block._replace(gradient=block.gradient[:0])
     answers = block.answers.view(_RAW)[rows].view(ANSWER)
-    is_used = np.zeros(len(block.gradient) * slopes, dtype=np.bool_)
-    if is_used.size:
-        is_known = answers["decision"] >= 0
+    is_used, is_known = np.zeros(len(block.gradient), np.bool_), answers["decision"] >= 0
+    if slopes and is_used.size:
         is_used[answers["decision"][is_known]] = True
         answers["decision"][is_known] = (np.cumsum(is_used) - 1)[answers["decision"][is_known]]
     place = {row: new for new, row in enumerate(rows.tolist())} if block.messages else {}
     messages = {(place[r], kind): text for (r, kind), text in block.messages.items() if r in place}
     ids = [block.ids[row] for row in rows.tolist()]
-    return Block(ids, block.start, answers, block.gradient[: len(is_used)][is_used], messages)
+    return Block(ids, block.start, answers, block.gradient[is_used], messages)
 
 
 def _better(old: npt.NDArray[np.void], new: Answered, n_gradients: int) -> npt.NDArray[np.void]:
@@ -445,17 +444,10 @@ def _worth(answers: Answered) -> npt.NDArray[np.int8]:
 
 def _as_rows(block: Block) -> Iterator[tuple[Any, ...]]:
     """Yield the answers about each instance as a row of the file."""
-    messages = dict[int, dict[str, str]]()
-    for (row, kind), message in block.messages.items():
-        messages.setdefault(row, {})[kind] = message
     for row in np.flatnonzero(block.answers["status"].any(axis=1)).tolist():
-        answers, gradient = block.answers[row], block.gradient
-        if len(gradient):
-            answers, decision = answers.copy(), answers["decision"]
-            used, number = np.unique(decision[decision >= 0], return_inverse=True)
-            answers["decision"][decision >= 0], gradient = number.reshape(-1), gradient[used]
-        text = json.dumps(messages[row]) if row in messages else ""
-        whole = (block.ids[row], block.start, answers.tobytes(), gradient.tobytes(), text)
+        (id_,), start, answers, gradient, messages = _taken(block, np.array([row]))
+        text = json.dumps({kind: text for (_, kind), text in messages.items()}) if messages else ""
+        whole = (id_, start, answers.tobytes(), gradient.tobytes(), text)
         yield (*whole, _checksum(*whole))
 
 
@@ -467,14 +459,11 @@ def _checksum(id_: bytes, start: int, answers: bytes, gradient: bytes, messages:
 def _decoded(rows: Sequence[Sequence[Any]], dim: int, damaged: set[int]) -> Iterator[Block]:
     """Yield the rows that can be ours in blocks, and collect the numbers of the others."""
     damaged |= {number for number, *row in rows if not _is_intact(row, dim)}
-    alike = defaultdict[tuple[int, int, int], list[Sequence[Any]]](list)
-    n_before = Counter[tuple[bytes, int, int]]()  # an id is in a block only once
+    alike = defaultdict[tuple[int, int], list[Sequence[Any]]](list)
     for row in rows:
         if row[0] not in damaged:
-            _, id_, start, answers, *_ = row
-            alike[start, len(answers), n_before[id_, start, len(answers)]].append(row)
-            n_before[id_, start, len(answers)] += 1
-    for (start, _, _), group in alike.items():
+            alike[row[2], len(row[3])].append(row)
+    for (start, _), group in alike.items():
         answers = np.frombuffer(b"".join(row[3] for row in group), ANSWER).copy()
         answers = answers.reshape(len(group), -1)
         gradient = np.frombuffer(b"".join(row[4] for row in group), "<f8").reshape(-1, dim)

@@ -66,7 +66,7 @@ class Task:
             n_together = max(_MAX_TOGETHER // width, 1)
         edges = [0, n_rows]
         if n_together > 1 and self.instances.context is not None:
-            contents = map(_content, self.instances.context)
+            contents = map(content, self.instances.context)
             edges[1:1] = [
                 i for i, (a, b) in enumerate(pairwise(contents), 1) if a is None or a != b
             ]
@@ -141,7 +141,7 @@ class _Rows:
 
     def call_together(self) -> bool:
         """Make all calls at once. Return False if each instance must be called by itself."""
-        before = _content(self.context)
+        before = content(self.context)
         try:
             y_hats = self._predictions(self.task.start, self.task.stop)
         except Exception:  # noqa: BLE001 - the user's `project` may raise anything
@@ -156,7 +156,7 @@ class _Rows:
 
     def call_all(self, batches: list[tuple[int, int]]) -> None:
         """Make the calls until all are done, the label fails, or the task must end."""
-        before = _content(self.context)
+        before = content(self.context)
         for start, stop in batches:
             self._call(start, stop)
             if self._label_failed():
@@ -167,7 +167,7 @@ class _Rows:
         self._check_context(before)
 
     def _check_context(self, before: bytes | None) -> None:
-        if _content(self.context) != before:
+        if content(self.context) != before:
             raise ProblemError(CHANGES_CONTEXT)
 
     def fail(self, error: BaseException) -> None:
@@ -213,7 +213,7 @@ class _Rows:
                 zs = self.guard.solve_many(y_hats, self.context)
                 if self.task.is_scored:
                     losses = score_rows(self.problem, zs, self.y, self.context)
-                    self.decision[:, first:last] = self.slopes.numbers(zs, losses)
+                    self.decision[:, first:last] = self.slopes.numbers(zs)
         except BaseException as error:  # noqa: BLE001 - a solver may raise anything
             self.guard.forgive(error)
             return False
@@ -240,7 +240,7 @@ class _Rows:
                     if not abs(value) < _LARGEST:  # NaN is not
                         raise _not_finite(value)
                     if self.task.label_scale is not None:
-                        self.decision[0, column] = self.slopes.numbers([z], [[value]])[0][0]
+                        self.decision[0, column] = self.slopes.numbers([z])[0][0]
         except BaseException as error:  # noqa: BLE001 - even SystemExit is the call's failure
             self.guard.forgive(error)
             self.fail(error)
@@ -300,7 +300,8 @@ def _owned_context(context: Any) -> Any:
     return context
 
 
-def _content(context: Any) -> bytes | None:
+def content(context: Any) -> bytes | None:
+    """Return a context as bytes, or None if it is not plain."""
     with suppress(Exception):  # it may hold an object that cannot be pickled
         return pickle.dumps(context) if isinstance(context, PLAIN) else None
     return None
@@ -319,10 +320,10 @@ class _Slopes:
         self._numbers: dict[Any, int] = {}
         self.gradient: list[Array] = []
 
-    def numbers(self, zs: Any, losses: Any) -> Any:
+    def numbers(self, zs: Any) -> Any:
         """Return each decision's row of `gradient`, shape (n, k), or -1 if slopes are not wanted.
 
-        There are k decisions, with losses (n, k), for each of the n labels, row by row.
+        There are k decisions for each of the n labels, row by row.
         """
         if self._scale is None:
             return -1
@@ -333,22 +334,16 @@ class _Slopes:
             self.gradient = list(self._gradients(0, decisions[first]))
             return number.reshape(n, -1)
         k = len(zs) // n
-        return [self._of_row(row, zs[row * k : row * k + k], losses[row]) for row in range(n)]
+        return [self._of_row(row, zs[row * k : row * k + k]) for row in range(n)]
 
-    def _of_row(self, row: int, zs: Any, losses: Any) -> list[int]:
+    def _of_row(self, row: int, zs: Any) -> list[int]:
         keys = [(row, _key(z)) for z in zs]
         new = {key: place for place, key in enumerate(keys) if key not in self._numbers}
         if new:
             places = list(new.values())
             fresh = zs[places] if isinstance(zs, np.ndarray) else [zs[place] for place in places]
-            slopes = self._gradients(row, fresh)
-            for (key, place), slope in zip(new.items(), slopes, strict=True):
-                # Decisions of the same loss and derivative share a number.
-                effect = row, float(losses[place]), slope.tobytes()
-                number = self._numbers.setdefault(effect, len(self.gradient))
-                if number == len(self.gradient):
-                    self.gradient.append(slope)
-                self._numbers[key] = number
+            self._numbers |= {key: len(self.gradient) + i for i, key in enumerate(new)}
+            self.gradient += list(self._gradients(row, fresh))
         return [self._numbers[key] for key in keys]
 
     def _gradients(self, row: int, zs: Any) -> Array:

@@ -1,10 +1,8 @@
 """`LearnedLossModule`: a learned loss as a PyTorch criterion."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -89,15 +87,12 @@ class LearnedLossModule(nn.Module):
             phi = join_slopes(buffers)
             return {name: values[at].to(d.dtype) for name, values in phi.items()}
 
-        size = len(d) * max(values[:1].numel() for values in buffers.values())
-        is_small = size <= _MAX_AT_ONCE or d.device.type != "cpu" or torch.compiler.is_compiling()
-        edges = [0, len(d)]
-        if not is_small:
-            edges = (
-                np.linspace(0, len(d), min(-(-size // _N_CACHED), len(d)) + 1).astype(int).tolist()
-            )
-        parts = [slice(*edge) for edge in pairwise(edges)]
-        if is_small or not (torch.is_grad_enabled() and d.requires_grad):
+        size = max(values[:1].numel() for values in buffers.values())  # parameters of an instance
+        is_small = len(d) * size <= _MAX_AT_ONCE or torch.compiler.is_compiling()
+        is_whole = is_small or d.device.type != "cpu"
+        step = len(d) if is_whole else max(_N_CACHED // size, 1)
+        parts = [slice(start, start + step) for start in range(0, len(d), step)]
+        if is_whole or not (torch.is_grad_enabled() and d.requires_grad):
             value = torch.cat([self.family.value(phi_of(part), d[part]) for part in parts])
         else:
             value, _ = _WithGradient.apply(d, self.family, phi_of, parts)  # type: ignore[no-untyped-call]
