@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,7 +32,6 @@ __all__ = ["Corrected", "CorrectedPredictor"]
 
 _N_FOLDS = 3  # of the out-of-fold predictions of a base that is not fitted yet
 _MIN_FOLDS, _MAX_FOLDS = 4, 7  # for which pairs of folds take fewer models than inner folds
-_Learner = TypeVar("_Learner", bound=Learner)
 _PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)  # of a linear correction of columns that are encoded
 
 
@@ -144,7 +143,7 @@ class Corrected(Learner):
         return [part.corrected(loss, n_steps) for part in parts]
 
 
-class Nested(Generic[_Learner]):
+class Nested:
     """Predictions of each mask's instances by models that have seen neither them nor the rest.
 
     If masks are a partition, each model leaves out two of its parts and serves two masks, which
@@ -152,7 +151,7 @@ class Nested(Generic[_Learner]):
     number of steps at most.
     """
 
-    def __init__(self, learner: _Learner, x: Any, y: Array, masks: Masks, seed: int) -> None:
+    def __init__(self, learner: Any, x: Any, y: Array, masks: Masks, seed: int) -> None:
         self.learner, self.x, self.y, self.masks, self.seed = learner, x, y, masks, seed
 
     @cached_property
@@ -193,7 +192,7 @@ class Nested(Generic[_Learner]):
 class Residuals:
     """The base model of a mask and its residuals, which all losses share, made on first use."""
 
-    def __init__(self, learner: Corrected, nested: Nested[Any], k: int) -> None:
+    def __init__(self, learner: Corrected, nested: Nested, k: int) -> None:
         self.learner, self.nested, self.k = learner, nested, k
         self.x, self.y, self.mask = nested.x, nested.y, nested.masks[k]
 

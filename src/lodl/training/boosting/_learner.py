@@ -23,12 +23,12 @@ from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
 from lodl.training._features import as_rows, check_features, check_masks, count_items
 from lodl.training._learner import Learner, Predictor
-from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Watched
+from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective
 from lodl.training.corrected import Corrected, CorrectedPredictor, Nested, Residuals
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
 _CONSTRAINTS = ("monotone_constraints", "interaction_constraints")  # that only trees keep
-_QUICK_PATIENCE = 4  # their patience
+_QUICK_PATIENCE = 5  # their patience
 _QUICK_RATE = 0.5  # least learning rate of corrections, and of trees that predict out of fold
 
 
@@ -159,7 +159,7 @@ class _Fold:
         if not len(self.rest):
             return trees, n_steps
         rows = as_rows(take_rows(self.x, self.rest))
-        watched = Watched(rows, self.start.margin(rows), loss.subset(self.rest))
+        watched = rows, self.start.margin(rows), loss.subset(self.rest)
         return trees, trees.run(n_steps, watched, self.learner.patience)
 
     def sprout(self, loss: LearnedLoss) -> Boosting:
@@ -176,8 +176,6 @@ class _Fold:
 
 class _Part(Residuals):
     """The trees of one mask, and corrections of their residuals."""
-
-    nested: Nested[BoostingLearner]
 
     @cached_property
     def trees(self) -> _Fold:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -126,14 +126,6 @@ class Trees:
     output: int | None = None  # the only output that they predict
 
 
-class Watched(NamedTuple):
-    """Instances that stop boosting."""
-
-    x: Any  # one row each
-    margin: Array  # predictions before the first round, shape (rows, outputs)
-    loss: LearnedLoss
-
-
 class Boosting(ABC):
     """Trees of one framework that grow on one set of rows, with an estimator's parameters."""
 
@@ -154,20 +146,29 @@ class Boosting(ABC):
     def trees(self, n_rounds: int) -> Trees:
         """Return the trees of the first rounds."""
 
-    def run(self, n_rounds: int, watched: Watched | None = None, patience: int = 1) -> int:
-        """Grow until `n_rounds` or out of patience. Returns the best round."""
+    def run(
+        self,
+        n_rounds: int,
+        watched: tuple[Any, Array, LearnedLoss] | None = None,
+        patience: int = 1,
+    ) -> int:
+        """Grow until `n_rounds` or out of patience. Returns the best round.
+
+        Watched are rows, predictions of shape (rows, outputs) before the first round, and losses.
+        """
         stopping = EarlyStopping(patience - 1, 1)
         if watched is not None:
-            (_, margin, loss), added = watched, self.watch(watched.x)
+            (rows, start, loss), margin = watched, watched[1]
+            added = self.watch(rows)
         while True:
             if watched is not None:
                 score = loss.value(margin.reshape(loss.y.shape)).mean()
                 stopping.update(np.array([score]), self.n_rounds)
-            has_stopped = not len(stopping.running)
-            if has_stopped or self.n_rounds >= n_rounds or not self.grow():
+            is_done = not len(stopping.running) or self.n_rounds >= n_rounds
+            if is_done or not self.grow():
                 return int(stopping.best_steps[0])
             if watched is not None:
-                margin = watched.margin + added().reshape(margin.shape)
+                margin = start + added().reshape(start.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,6 +119,7 @@ class LightGBMLearner(BoostingLearner):
     predictor = LightGBMPredictor
     trees = LightGBMBoosting
     regressor = lightgbm.LGBMRegressor
+    also_quick: ClassVar[dict[str, Any]] = {"max_bin": 63}
     fixed: ClassVar[dict[str, tuple[Any, ...]]] = {
         "objective": (None, "regression"),
         "boosting_type": ("gbdt",),  # whose trees can be counted

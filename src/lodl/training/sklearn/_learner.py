@@ -157,8 +157,6 @@ class SklearnLearner(Learner):
 class _Fold(Residuals):
     """The instances of one mask, and the estimator fitted on them."""
 
-    nested: Nested[SklearnLearner]
-
     @cached_property
     def base(self) -> SklearnPredictor:
         """The estimator. A forest also predicts out of bag, unless it is the plain model."""
