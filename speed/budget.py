@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -93,7 +93,8 @@ def one(name: str, folder: str, n: str) -> None:
     start = perf_counter()
     STEPS[name](Path(folder), int(n))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"  {perf_counter() - start:.1f} s, peak {peak:.2f} GB", flush=True)
+    seconds, cpu = perf_counter() - start, process_time()
+    print(f"  {seconds:.1f} s, {cpu:.1f} s of processors, peak {peak:.2f} GB", flush=True)
 
 
 if __name__ == "__main__":

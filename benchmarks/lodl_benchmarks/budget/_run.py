@@ -88,22 +88,22 @@ def tables(rows: Sequence[RowValues]) -> list[Table]:
 
 def _tables_of(setting: str, rows: Sequence[RowValues]) -> Iterator[Table]:
     by_method: dict[str, dict[int, Mapping[str, float]]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: list(METHODS).index(row["method"])):
         by_method.setdefault(row["method"], {})[row["seed"]] = row["percent"]
-    names = ("method", *(f"budget {budget}" for budget in BUDGETS))
+    budgets = [f"budget {budget}" for budget in BUDGETS]
     what = "true value, in % of what the true effects achieve, mean ± deviation over seeds"
-    lines = [
-        (Cell(name), *(_cell(np.array([p[str(b)] for p in of.values()]), "±") for b in BUDGETS))
-        for name, of in by_method.items()
-    ]
-    yield Table(f"Setting {setting}: {what}", names, tuple(lines))
+    lines = []
+    for name, of in by_method.items():
+        cells = (_cell(np.array([p[str(b)] for p in of.values()]), "±") for b in BUDGETS)
+        lines.append((Cell(name), Cell(str(len(of)), len(of)), *cells))
+    yield Table(f"Setting {setting}: {what}", ("method", "seeds", *budgets), tuple(lines))
     for ours in (name for name in by_method if METHODS[name].is_learner):
-        lines = [
+        gaps = [
             (Cell(name), *(_cell(_gaps(by_method[ours], of, b), "[]") for b in BUDGETS))
             for name, of in by_method.items()
-            if name != ours
+            if name != ours and of.keys() & by_method[ours].keys()
         ]
-        yield Table(f"Setting {setting}: {ours} less ...", names, tuple(lines))
+        yield Table(f"Setting {setting}: {ours} less ...", ("method", *budgets), tuple(gaps))
 
 
 def _gaps(

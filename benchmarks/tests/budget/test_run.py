@@ -38,6 +38,8 @@ def test_gaps_are_paired_by_seed():
 
     rows = [row("lodl, linear", seed, 90 + seed) for seed in range(3)]
     rows += [row("2-stage, linear", seed, 89 + seed) for seed in (2, 1, 0)]
+    rows += [row("squared error, linear", 7, 50)]  # a seed that the others lack
     means, gaps = room.tables(rows)
-    assert "| lodl, linear | 91.00 ± 1.00 |" in means.markdown()
+    assert "| lodl, linear | 3 | 91.00 ± 1.00 |" in means.markdown()
+    assert "squared error" not in gaps.markdown()
     assert "| 2-stage, linear | +1.00 (1.00 to 1.00) |" in gaps.markdown()

@@ -45,6 +45,7 @@ def in_blocks(effects, size):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
