@@ -129,6 +129,12 @@ class Draws:
                 points[place, offset + first - start : offset + last - start] = drawn[first:last]
         return points
 
+    def n_calls(self, made: npt.NDArray[np.bool_]) -> int:
+        """Return the number of solver calls that gave answers, those at labels not included."""
+        if not self.sampler.shares_call:
+            return int(made.sum())
+        return 0 if self.centres is None else int(made.any(axis=1).sum())
+
     def provenance(self) -> dict[str, Any]:
         """Return what the points depend on, in JSON values."""
         lowest, largest, shape = float(self.scale.min()), float(self.scale.max()), self.scale.shape

@@ -304,11 +304,11 @@ class Samples:
             table = self._complete(rows)
             was_made = (table.status != PENDING) & (table.status != NO_OPTIMUM)
             column = 0
-            for ids, n_columns in self._blocks:
+            for draws, (ids, n_columns) in zip((None, *self.draws), self._blocks, strict=True):
                 new = {ids[row]: row - start for row in rows if ids[row] not in seen}
                 seen.update(new)
                 made = was_made[list(new.values()), column : column + n_columns]
-                tally.n_calls += int(made.sum())
+                tally.n_calls += int(made.sum()) if draws is None else draws.n_calls(made)
                 column += n_columns
             self._note_failures(tally, rows, table)
             is_ok = (table.status == OK) & (table.status[:, :1] == OK)
