@@ -82,4 +82,4 @@ def test_another_problem_decides_if_one_is_given(model, data):
     under = model.evaluate(x, y, problem=SmallStock())
     expected = lodl.evaluation.regret(SmallStock(), model.predict(x), y)
     assert under.regrets["this model"] == pytest.approx(expected)
-    assert under.regrets["this model"].mean() != model.evaluate(x, y).regrets["this model"].mean()
+    assert under.regrets["this model"] != model.evaluate(x, y).regrets["this model"]
