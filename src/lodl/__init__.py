@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from lodl._json import package_version
 from lodl.learning import learn_loss
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
@@ -40,7 +39,6 @@ __all__ = [
     "AdjacentVertices",
     "AllPerturbed",
     "AtPredictions",
-    "ConvexDirectedQuadratic",
     "DecisionFocusedRegressor",
     "DecisionHinges",
     "DecisionRanking",
