@@ -17,6 +17,7 @@ from lodl._typing import Array
 from lodl.errors import ProblemError
 
 _AT_BOUND = 1e-7  # share of a variable's size: within HiGHS's tolerance for feasibility
+_MAX_SIZE = 10**7  # numbers of a tableau: 80 MB; edges of larger reduced costs are left out
 _OPTIONS = ("presolve", "time_limit")  # options of `milp` that `linprog` has, too
 
 
@@ -68,18 +69,16 @@ def adjacent_vertices(optimum: Optimum, costs: Array, given: dict[str, Any]) -> 
     is_free = ~(is_low | is_high)
     order = np.argsort(np.where(is_free, -1.0, np.abs(optimum.reduced)), kind="stable")
     basic, others = order[:n_rows], order[n_rows:]
-    others = others[~is_free[others] & (high - low > near)[others]]
-    if is_free[order[n_rows:]].any():
+    if is_free[others].any():
         return x[np.newaxis][:0]
+    others = others[(high - low > near)[others]][: _MAX_SIZE // n_rows]
     way = np.where(is_high[others], -1.0, 1.0)
     try:
         move = -splu(csc_array(columns[:, basic])).solve(columns[:, others].toarray()) * way
     except RuntimeError:  # singular
         return x[np.newaxis][:0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(
-            move > 0, high[basic, None] - v[basic, None], low[basic, None] - v[basic, None]
-        )
+        room = np.where(move > 0, high[basic, None], low[basic, None]) - v[basic, None]
         steps = np.where(np.abs(move) > _AT_BOUND, room / move, np.inf).clip(min=0)
     step = np.minimum(steps.min(axis=0, initial=np.inf), (high - low)[others])
     is_edge = np.isfinite(step) & (step > near[others])
@@ -87,4 +86,7 @@ def adjacent_vertices(optimum: Optimum, costs: Array, given: dict[str, Any]) -> 
     vertices[:, basic] += (move * np.where(is_edge, step, 0.0))[:, is_edge].T
     vertices[np.arange(len(vertices)), others[is_edge]] += (way * step)[is_edge]
     vertices = np.clip(vertices, low, high)[:, :n]
+    rows = vertices @ matrix.T
+    slack = 10 * _AT_BOUND * (1 + np.abs(rows))  # a basis that is nearly singular loses digits
+    vertices = vertices[((rows > low[n:] - slack) & (rows < high[n:] + slack)).all(axis=1)]
     return np.asarray(vertices[np.argsort(vertices @ costs, kind="stable")])
