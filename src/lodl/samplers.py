@@ -273,9 +273,8 @@ class AdjacentVertices(Sampler):
         return y if self.y_hat is None else check_predictions(self.y_hat, y)
 
     def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        return (
-            self if self.y_hat is None else replace(self, y_hat=np.asarray(self.y_hat)[instances])
-        )
+        y_hat = None if self.y_hat is None else np.asarray(self.y_hat)[instances]
+        return replace(self, y_hat=y_hat)
 
     def exact(self, y: Array, centres: Array) -> Array:
         return np.broadcast_to(centres[:, np.newaxis], (len(y), BLOCK_SIZE, *y.shape[1:]))

@@ -8,6 +8,15 @@ from lodl.errors import ProblemError
 from lodl.problems.highs import LinearProgram
 
 RNG = np.random.default_rng(0)
+
+
+class Rounded(LinearProgram):
+    """A program whose `solve` is not the one that `neighbours` knows."""
+
+    def solve(self, y_hat, context=None):
+        return np.round(super().solve(y_hat, context))
+
+
 # Transport from two plants to three customers: demands are the context.
 TRANSPORT = LinearProgram(
     np.concatenate([np.kron(np.eye(2), np.ones(3)), np.kron(np.ones(2), np.eye(3))]), "min"
@@ -86,10 +95,11 @@ def test_known_costs_count_and_decisions_keep_the_shape_of_labels():
     np.testing.assert_allclose(known.neighbours(np.array([2.0, 1.0])), np.eye(3)[[2, 1, 0]])
 
 
-def test_whole_numbers_have_no_neighbours():
+def test_whole_numbers_and_other_solvers_have_no_neighbours():
     knapsack = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1, integrality=1)
     assert TRANSPORT.has_neighbours
     assert not knapsack.has_neighbours
+    assert not Rounded([[3, 4, 5]], "max", row_upper=8).has_neighbours
     relaxed = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1)
     zs = relaxed.neighbours(np.array([1.0, 3.0, 3.5]), {"integrality": 1})
     np.testing.assert_array_equal(zs, [[1, 0, 1]])

@@ -52,8 +52,8 @@ class Schedule:
             left-out regrets well from 4; with decision families to 16, and with families that
             cannot be pooled to 50.
         n_rounds: Rounds of further points where the model predicts. Defaults to 4, to 3 if each
-            instance learns from the decisions next to its own, or to 7 if
-            instances share their decisions, when two rounds with few new decisions are the last.
+            instance learns from the decisions next to its own, or to 7 if instances share their
+            decisions, when two rounds with few new decisions are the last.
             There are none if all losses are pooled: they mislead.
         n_per_round: Points per instance and round. Defaults to 2, or to 1 if decisions are shared
             or known next to others.
@@ -155,10 +155,8 @@ class Situation:
         n_samples, n_rounds, n_first = given.n_samples, given.n_rounds, given.n_first
         all_pooled = bool(families) and all(map(self.is_pooled, families))
         if n_rounds is None:
-            n_rounds = _N_ROUNDS_SHARED if self.is_shared else _N_ROUNDS
-            n_rounds = (
-                _N_ROUNDS_NEAR if self.knows_enough(families) and self.has_context else n_rounds
-            )
+            n_rounds = _N_ROUNDS_NEAR if self.knows_enough(families) else _N_ROUNDS
+            n_rounds = _N_ROUNDS_SHARED if self.is_shared else n_rounds
         n_rounds = 0 if all_pooled or not families else n_rounds
         if n_samples is None:
             n_samples = 0 if self.knows_enough(families) and n_rounds else self._n_samples(families)

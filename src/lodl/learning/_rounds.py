@@ -104,18 +104,22 @@ class Evidence:
             if np.nanmean(errors.mae_held_out) <= _GOOD_FIT * np.nanmean(errors.mean_regret):
                 return
         is_large = self.situation.is_shared and self.instances.y[0].size >= _MANY_NUMBERS
-        near = None
-        if self.is_near or (is_large and self.situation.has_neighbours and self.slopes):
-            near = self._sample(AdjacentVertices(), _N_NEIGHBOURS)  # with the label's own call
-        self.samples = self.at_labels = self._sample(sampler, n_samples)
-        if near is not None:
-            self.samples = self.samples.union(near)
+        has_near = self.is_near or (is_large and self.situation.has_neighbours and self.slopes)
+        near = [self._sample(AdjacentVertices(), _N_NEIGHBOURS)] if has_near else []
+        self.samples = self.at_labels = self._sample(sampler, n_samples)  # labels are known now
+        for samples in near:
+            self.samples = self.samples.union(samples)
+
+    @property
+    def knows_enough(self) -> bool:
+        """Whether models are compared by known decisions: shared, or next to those of calls."""
+        has_them = self.situation.is_shared or bool(self.schedule.n_rounds)
+        return has_them and self.situation.knows_enough(self.families)
 
     @property
     def is_near(self) -> bool:
         """Whether each instance learns from the decisions next to those of its own calls."""
-        has_rounds, situation = bool(self.schedule.n_rounds), self.situation
-        return has_rounds and situation.learns_neighbours and situation.knows_enough(self.families)
+        return self.situation.learns_neighbours and self.knows_enough
 
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
@@ -219,12 +223,11 @@ def _with_even_weights(loss: LearnedLoss) -> LearnedLoss:
 
 def cheapest_known(loss: LearnedLoss, y_hat: Array) -> Array:
     """Return the regret of the decision of each instance's hinges that is cheapest at `y_hat`."""
-    d = (y_hat - loss.y).reshape(len(y_hat), 1, -1)
-    gap = gaps(loss.phi["slope"], d)[:, 0]
-    regret = loss.phi["regret"]
-    cheapest = (regret + gap).argmin(axis=1)[:, np.newaxis]
-    is_other = np.take_along_axis(regret + gap, cheapest, axis=1) < 0  # than the label's own
-    return np.asarray(np.where(is_other, np.take_along_axis(regret, cheapest, axis=1), 0.0)[:, 0])
+    rows, d = np.arange(len(y_hat)), (y_hat - loss.y).reshape(len(y_hat), 1, -1)
+    cost = loss.phi["regret"] + gaps(loss.phi["slope"], d)[:, 0]
+    cheapest = cost.argmin(axis=1)
+    regret = loss.phi["regret"][rows, cheapest]
+    return np.where(cost[rows, cheapest] < 0, regret, 0.0)  # or the label's own decision
 
 
 def _half_deviation(residuals: Array) -> Array:

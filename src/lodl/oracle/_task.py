@@ -217,7 +217,7 @@ class _Rows:
         def nearest(y_hats: Array, context: Any) -> Any:
             return self.guard.neighbours(y_hats[0], context, before + len(y_hats))[before:]
 
-        if not self._call_at_once(y_hats.copy(), nearest, n_limited=1):
+        if not self._call_at_once(y_hats.copy(), nearest):
             self._call_once(y_hats[0], is_finite=bool(np.isfinite(y_hats).all()))
             self.answers[0, first:last] = self.answers[0, first]
             self.n_done = last
@@ -233,14 +233,12 @@ class _Rows:
         y_hats = np.concatenate(parts, axis=1)
         return y_hats.reshape(-1, *y_hats.shape[2:])
 
-    def _call_at_once(
-        self, y_hats: Array, solve: Callable[..., Any] | None = None, n_limited: int | None = None
-    ) -> bool:
+    def _call_at_once(self, y_hats: Array, solve: Callable[..., Any] | None = None) -> bool:
         """Solve a batch. Return False if that failed and each call must be made by itself."""
         n_columns = len(y_hats) // len(self)
         first, last, losses = self.n_done, self.n_done + n_columns, np.zeros((len(self), n_columns))
         try:
-            with self.guard.limited(n_limited or len(y_hats)):
+            with self.guard.limited(len(y_hats) if solve is None else 1):
                 zs = (solve or self.guard.solve_many)(y_hats, self.context)
                 if self.task.is_scored:
                     losses = score_rows(self.problem, zs, self.y, self.context)

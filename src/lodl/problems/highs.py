@@ -78,7 +78,8 @@ class LinearProgram(LinearProblem, ModelProblem):
         build = partial(_Model, self._arrays, sense, {"costs": places}, read)
         ModelProblem.__init__(self, sense, build)
         # Vertices next to that of a relaxation are no decisions of a program with whole numbers.
-        self.has_neighbours = not self._arrays.of(None)["integrality"].any()
+        is_own = type(self).solve is LinearProgram.solve
+        self.has_neighbours = is_own and not self._arrays.of(None)["integrality"].any()
 
     solve = ModelProblem.solve
 
