@@ -3,6 +3,7 @@
     python results/structure/structure.py contexts SEED ...   # adds to rows.jsonl
     python results/structure/structure.py path SEED ...
     python results/structure/structure.py curve SEED ...
+    python results/structure/structure.py --pivots  # time of a call with neighbours, of one without
     python results/structure/structure.py --table   # means and paired differences
 
 200 instances with five features, linear models, costs or profits of degree 6 with noise 0.5;
@@ -92,7 +93,8 @@ def path(seed: int, kind: type[LinearProgram], grid: int = 12) -> Instances:
     need = np.zeros(grid * grid)
     need[0], need[-1] = 1, -1
     sizes = {"sizes": (N, 1, N_TEST), "grid": (grid, grid), "degree": 6, "noise": 0.5}
-    train, _, test = lodl.domains.shortest_path(seed, **sizes).splits  # type: ignore[arg-type]
+    splits = lodl.domains.shortest_path(seed, **sizes).splits  # type: ignore[arg-type]
+    train, test = splits.train, splits.test
     x, y = np.concatenate([train.x, test.x]), np.concatenate([train.y, test.y])
     bounds = {"row_lower": need[:-1], "row_upper": need[:-1]}
     program = kind(incidence(grid * grid, arcs)[:-1], "min", upper=1.0, **bounds)  # type: ignore[arg-type]
@@ -202,9 +204,22 @@ def table() -> None:
         print("| " + " | ".join(cells) + " |")
 
 
+def pivots() -> None:
+    """Print milliseconds of a call with and without neighbours, and how many there are."""
+    print("| task | solve, ms | with neighbours, ms | neighbours |\n|---|---|---|---|")
+    for name, make in {**CONTEXTS, "path": path}.items():
+        problem, _, y, contexts = make(1001, LinearProgram)
+        began = time.process_time()
+        decisions(problem, y[:100], contexts[:100])
+        middle, pairs = time.process_time(), zip(y[:100], contexts[:100], strict=True)
+        found = [len(problem.neighbours(*pair)) - 1 for pair in pairs]
+        took = 10 * (middle - began), 10 * (time.process_time() - middle)
+        print(f"| {name} | {took[0]:.1f} | {took[1]:.1f} | {min(found)} to {max(found)} |")
+
+
 def main() -> None:
-    if sys.argv[1] == "--table":
-        return table()
+    if sys.argv[1].startswith("--"):
+        return table() if sys.argv[1] == "--table" else pivots()
     for seed in map(int, sys.argv[2:]):
         if sys.argv[1] == "contexts":
             for name, make in CONTEXTS.items():

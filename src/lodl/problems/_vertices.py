@@ -6,7 +6,7 @@ away from its bound, the basic ones follow, and the first that meets a bound end
 next vertex. The factorised basis gives all edges at once, so a neighbour costs no further solve.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -21,15 +21,13 @@ _MAX_SIZE = 10**7  # numbers of a tableau: 80 MB; edges of larger reduced costs 
 _OPTIONS = ("presolve", "time_limit")  # options of `milp` that `linprog` has, too
 
 
-class Optimum(NamedTuple):
-    """An optimal vertex of a linear program."""
+def solve_vertex(
+    costs: Array, given: dict[str, Any], options: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Return a vertex of the least costs, and reduced costs of variables, then of rows.
 
-    x: Array  # the variables
-    reduced: Array  # reduced costs of the variables, then of the rows
-
-
-def solve_vertex(costs: Array, given: dict[str, Any], options: dict[str, Any]) -> Optimum:
-    """Return the vertex with the least costs under the arrays of a `LinearProgram`."""
+    `given` has the arrays of a `LinearProgram`.
+    """
     matrix, low, high = given["A"].tocsr(), given["row_lower"], given["row_upper"]
     is_equal = low == high
     below, above = (np.isfinite(bound) & ~is_equal for bound in (high, low))
@@ -50,24 +48,24 @@ def solve_vertex(costs: Array, given: dict[str, Any], options: dict[str, Any]) -
     prices[is_equal] = result.eqlin.marginals
     prices[below] += result.ineqlin.marginals[:n_below]
     prices[above] -= result.ineqlin.marginals[n_below:]
-    return Optimum(result.x, np.concatenate([costs - matrix.T @ prices, prices]))
+    return result.x, np.concatenate([costs - matrix.T @ prices, prices])
 
 
-def adjacent_vertices(optimum: Optimum, costs: Array, given: dict[str, Any]) -> Array:
+def adjacent_vertices(x: Array, reduced: Array, costs: Array, given: dict[str, Any]) -> Array:
     """Return other vertices on an edge with the optimal one, the cheapest first, shape (k, D).
 
     Degenerate pivots, which change the basis and not the vertex, and rays are left out. There are
     no neighbours if HiGHS stopped between vertices, or if the basis is not determined.
     """
     low, high = (np.concatenate([given[b], given[f"row_{b}"]]) for b in ("lower", "upper"))
-    x, matrix = optimum.x, given["A"]
+    matrix = given["A"]
     n_rows, n = matrix.shape
     v, columns = np.concatenate([x, matrix @ x]), hstack([matrix, -eye_array(n_rows)], format="csc")
     near = _AT_BOUND * (1 + np.abs(v))
     is_low, is_high = v - low <= near, high - v <= near
     # Between bounds a variable is basic; at a bound it may be if its reduced cost is zero.
     is_free = ~(is_low | is_high)
-    order = np.argsort(np.where(is_free, -1.0, np.abs(optimum.reduced)), kind="stable")
+    order = np.argsort(np.where(is_free, -1.0, np.abs(reduced)), kind="stable")
     basic, others = order[:n_rows], order[n_rows:]
     if is_free[others].any():
         return x[np.newaxis][:0]

@@ -220,8 +220,8 @@ class _Model(Model):
             self.optimise()
             xs = self._x[np.newaxis]
         else:
-            optimum = solve_vertex(costs, given, self._arrays.options)
-            xs = np.vstack([optimum.x, adjacent_vertices(optimum, costs, given)])
+            x, reduced = solve_vertex(costs, given, self._arrays.options)
+            xs = np.vstack([x, adjacent_vertices(x, reduced, costs, given)])
         return xs.reshape(len(xs), *self._shape) if self._decided is None else xs[:, self._decided]
 
     def read(self) -> Decision:
