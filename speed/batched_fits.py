@@ -18,10 +18,10 @@ import scipy.optimize
 from fit_solvers import top_one
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.losses import ConvexDirectedQuadratic
 from lodl.losses._directed_weighted_mse import directed_squares
 from lodl.losses._least_squares import Objective, Standardised
 from lodl.oracle import Answers
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 
 N_SAMPLES, N_HINGES, MEMORY = 50, 4, 10
 TOLERANCE, MAX_ITERATIONS = 1e-7, 300

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     Family,
@@ -27,6 +26,7 @@ from lodl.losses import (
     load_loss,
 )
 from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 
 N_DECISIONS, DIM, N_FEATURES, BATCH = 50, 50, 10, 256
 N_STEPS = 300

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from lodl._threads import one_blas_thread
-from lodl.losses import ConvexDirectedQuadratic, DirectedWeightedMSE
+from lodl.losses import DirectedWeightedMSE
 from lodl.losses._directed_weighted_mse import directed_squares
 from lodl.losses._least_squares import solve_nnls
 from lodl.oracle import Answers
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 
 
 def top_one(n_samples: int, dim: int, seed: int = 0) -> Answers:

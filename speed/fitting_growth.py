@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from fitting_samples import DIM, N_SAMPLES, TopOneSamples
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
     Family,
@@ -24,6 +23,7 @@ from lodl.losses import (
     fit,
 )
 from lodl.oracle import Answers
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 
 WEIGHTED = [WeightedMSE(), DirectedWeightedMSE()]
 QUADRATIC = [Quadratic(), Quadratic(rank=5), DirectedQuadratic(), ConvexDirectedQuadratic()]

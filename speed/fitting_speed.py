@@ -19,7 +19,6 @@ import torch
 
 from fitting_samples import DIM, N_SAMPLES, TopOneSamples
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
     Family,
@@ -28,6 +27,7 @@ from lodl.losses import (
     WeightedMSE,
     fit,
 )
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 
 N_INSTANCES = 400
 N_RECIPE = 8  # instances on which the recipe is timed

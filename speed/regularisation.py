@@ -23,7 +23,6 @@ from lodl._threads import one_blas_thread
 from lodl.domains import shortest_path
 from lodl.evaluation import decision_loss, regret
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
     Family,
@@ -34,6 +33,7 @@ from lodl.losses import (
 from lodl.oracle import Answers, Oracle
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule, TrainingSettings
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl_benchmarks.experiments import SETUPS
 from lodl_benchmarks.runner import (
     Criterion,

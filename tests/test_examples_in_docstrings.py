@@ -13,9 +13,9 @@ import lodl
 pytestmark = pytest.mark.slow
 
 FIRST_MET = [
+    "lodl.AdjacentVertices",
     "lodl.AllPerturbed",
     "lodl.AtPredictions",
-    "lodl.ConvexDirectedQuadratic",
     "lodl.DecisionFocusedRegressor",
     "lodl.DecisionHinges",
     "lodl.DecisionRanking",

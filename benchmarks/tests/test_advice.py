@@ -8,6 +8,7 @@ import lodl
 from lodl.domains import TopK
 from lodl.evaluation import diagnose
 from lodl.training.torch import LearnedLossModule, mlp
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl_benchmarks.domains import DOMAINS, WebAdvertising
 
 pytestmark = pytest.mark.slow
@@ -91,7 +92,7 @@ def test_too_few_samples_are_found_out_in_the_linear_model(linear):
         loss = lodl.learn_loss(
             linear.problem,
             y,
-            family=lodl.ConvexDirectedQuadratic(),
+            family=ConvexDirectedQuadratic(),
             sampler=lodl.AllPerturbed(1.0),
             n_samples=n_samples,
         )

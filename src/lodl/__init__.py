@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from lodl._json import package_version
 from lodl.learning import learn_loss
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
@@ -25,15 +24,21 @@ from lodl.losses import (
 )
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem, problem
-from lodl.samplers import AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
+from lodl.samplers import (
+    AdjacentVertices,
+    AllPerturbed,
+    AtPredictions,
+    OnePerturbed,
+    TwoPerturbed,
+)
 
 if TYPE_CHECKING:
     from lodl.learning import DecisionFocusedRegressor, load_model
 
 __all__ = [
+    "AdjacentVertices",
     "AllPerturbed",
     "AtPredictions",
-    "ConvexDirectedQuadratic",
     "DecisionFocusedRegressor",
     "DecisionHinges",
     "DecisionRanking",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,15 @@ from lodl._arrays import check_instance_of, check_labels, check_predictions
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
-__all__ = ["AllPerturbed", "AtPredictions", "OnePerturbed", "Sampler", "Scale", "TwoPerturbed"]
+__all__ = [
+    "AdjacentVertices",
+    "AllPerturbed",
+    "AtPredictions",
+    "OnePerturbed",
+    "Sampler",
+    "Scale",
+    "TwoPerturbed",
+]
 
 BLOCK_SIZE = 500  # points per random stream; another value would change what a seed stands for
 _N_FOR_EACH = 10  # labels needed to estimate the deviation of each coordinate
@@ -42,6 +50,8 @@ class Sampler(ABC):
     """
 
     scale: Scale
+    #: Whether one solver call answers all points of an instance: they are decisions next to one.
+    shares_call: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _check_scale(self.scale))
@@ -232,6 +242,42 @@ class AtPredictions(Sampler):
             n = min(self.n_exact, len(points))
             points[:n] = self.exact(y[np.newaxis], centre[np.newaxis])[0, :n]
         return points
+
+
+@dataclass(frozen=True, eq=False)
+class AdjacentVertices(Sampler):
+    r"""Decisions next to that of the label, or of a prediction, from a single solver call.
+
+    For problems with `neighbours`, such as a linear program: its optimal basis gives the vertices
+    next to the optimal one without a further solve. With `n_samples` points an instance has its
+    nearest decisions, and its own repeated if there are fewer than `n_samples`. All points are at
+    the label, so regret families learn nothing from them. With predictions the points are there,
+    and point 0 is the prediction's own decision.
+
+    Example:
+        >>> program = lodl.problems.highs.LinearProgram([[1, 1, 1]], "min", row_lower=1, upper=1)
+        >>> oracle = lodl.Oracle(program)
+        >>> samples = oracle.sample(np.array([[3.0, 1.0, 2.0]]), lodl.AdjacentVertices(), 3)
+        >>> samples[0].regret, oracle.n_calls  # the third item, the first, its own
+        (array([1., 2., 0.]), 1)
+    """
+
+    y_hat: npt.ArrayLike | None = None  #: Predictions in the labels' shape. Defaults to the labels.
+    scale: Scale = 1.0  #: Without effect: the points have no noise.
+    shares_call = True
+
+    def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
+        return np.zeros((n, *label_shape))
+
+    def centres(self, y: Array) -> Array:
+        return y if self.y_hat is None else check_predictions(self.y_hat, y)
+
+    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+        y_hat = None if self.y_hat is None else np.asarray(self.y_hat)[instances]
+        return replace(self, y_hat=y_hat)
+
+    def exact(self, y: Array, centres: Array) -> Array:
+        return np.broadcast_to(centres[:, np.newaxis], (len(y), BLOCK_SIZE, *y.shape[1:]))
 
 
 def _stream(seed: int, key: int, block: int) -> np.random.SeedSequence:

@@ -68,3 +68,18 @@ def test_a_loaded_model_gives_the_same_table(model, data, tmp_path):
     folder = model.save(tmp_path / "model")
     loaded = lodl.load_model(folder, Stock())
     assert loaded.evaluate(x, y).regrets == model.evaluate(x, y).regrets
+
+
+class SmallStock(Stock):
+    """The same shop, where no more than 20 units fit on the shelf."""
+
+    def solve(self, y_hat, context):
+        return np.minimum(y_hat, 20.0)
+
+
+def test_another_problem_decides_if_one_is_given(model, data):
+    x, y = data[0][200:], data[1][200:]
+    under = model.evaluate(x, y, problem=SmallStock())
+    expected = lodl.evaluation.regret(SmallStock(), model.predict(x), y)
+    assert under.regrets["this model"] == pytest.approx(expected)
+    assert under.regrets["this model"] != model.evaluate(x, y).regrets["this model"]

@@ -102,8 +102,8 @@ def test_the_family_fits_the_problem_and_the_samples(problem, n_samples, family,
 @pytest.mark.parametrize(
     ("family", "n_samples", "warns"),
     [
-        (lodl.ConvexDirectedQuadratic(), 71, True),  # 4 x 4 and 2 x 4 parameters
-        (lodl.ConvexDirectedQuadratic(), 72, False),
+        (lodl.Quadratic(), 59, True),  # 4 x 4 and 4 parameters
+        (lodl.Quadratic(), 60, False),
         (lodl.DirectedWeightedMSE(), 24, False),
         (lodl.DecisionHinges(), 5, False),
     ],
@@ -111,8 +111,8 @@ def test_the_family_fits_the_problem_and_the_samples(problem, n_samples, family,
 )
 def test_more_parameters_than_samples_can_tell_are_warned_of(family, n_samples, warns, caplog):
     lodl.learn_loss(CountingPick(), Y, family=family, n_samples=n_samples)
-    assert ("24 parameters per instance" in caplog.text) == warns
-    assert ("at least 72 samples" in caplog.text) == warns
+    assert ("20 parameters per instance" in caplog.text) == warns
+    assert ("at least 60 samples" in caplog.text) == warns
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,12 @@ from xgboost import XGBRegressor
 
 import lodl
 from lodl import (
-    ConvexDirectedQuadratic,
     DecisionFocusedRegressor,
     DecisionHinges,
     DecisionRanking,
     DirectedWeightedMAE,
     DirectedWeightedMSE,
+    Quadratic,
     WeightedMSE,
 )
 from lodl.domains import ShortestPath, TopK, item_knapsack, newsvendor, shortest_path
@@ -428,7 +428,7 @@ def test_families_suit_the_kind_of_objective():
     assert last == DirectedWeightedMAE(squares=True)
     affine = replace(kinked, kind=ObjectiveKind.AFFINE)
     assert all(family.uses_slopes for family in (*decisions, *affine.families()))
-    families = (DirectedWeightedMSE(), ConvexDirectedQuadratic())
+    families = (DirectedWeightedMSE(), Quadratic())
     assert [kinked.is_pooled(family) for family in families] == [True, False]
     assert not affine.is_pooled(DirectedWeightedMSE())
 
@@ -447,7 +447,7 @@ def test_instances_that_share_their_decisions_are_asked_less(
     assert (schedule.n_samples, schedule.n_rounds) == (n_samples, n_rounds)
     assert schedule.n_per_round == (1 if situation.is_shared else 2)
     assert schedule.n_first == (4 if kind == "kinked" else None)
-    assert situation.schedule(Schedule(), [ConvexDirectedQuadratic()]).n_samples == 50
+    assert situation.schedule(Schedule(), [Quadratic()]).n_samples == 50
     fitted = situation.schedule(Schedule(), [DirectedWeightedMSE()])
     assert fitted.n_samples == (50 if kind == "affine" else 10)
     given = situation.schedule(Schedule(7, 0), situation.families())

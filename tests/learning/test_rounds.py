@@ -188,7 +188,7 @@ def test_the_family_fits_the_objective():
 
 
 def test_too_few_samples_for_a_family_are_said(caplog):
-    learn(n_rounds=1, family=lodl.ConvexDirectedQuadratic())
+    learn(n_rounds=1, family=lodl.Quadratic(rank=2))
     assert "240 parameters per instance, and 9 samples are few for them" in caplog.text
 
 

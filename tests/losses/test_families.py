@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
@@ -29,8 +28,6 @@ FAMILIES = [
     Quadratic(rank=1),
     DirectedQuadratic(),
     DirectedQuadratic(rank=1),
-    ConvexDirectedQuadratic(),
-    ConvexDirectedQuadratic(rank=None),
     DecisionHinges(max_decisions=3),
     DecisionHinges(margin=1, max_decisions=1),
     DecisionRanking(max_decisions=3),
@@ -58,7 +55,6 @@ seeds = st.integers(0, 2**32 - 1)
         WeightedMSE(ridge=0.0),
         DirectedWeightedMSE(ridge=0.0, min_weight=0.0),
         Quadratic(ridge=0.0),
-        ConvexDirectedQuadratic(ridge=0.0),
         DecisionHinges(margin=1.0, squared_error=3.0),
         DecisionRanking(temperature=1.0, min_weight=0.1),
     ],

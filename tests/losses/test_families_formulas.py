@@ -5,7 +5,6 @@ import pytest
 
 from lodl.errors import InvalidInputError
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMAE,
     DirectedWeightedMSE,
@@ -81,16 +80,6 @@ def test_directed_quadratic_picks_each_entry_by_the_signs_of_row_and_column(rng,
     assert value[1, 7] == pytest.approx(sum(c**2 for c in columns))
 
 
-def test_convex_directed_quadratic_is_hinges_plus_a_directed_diagonal(rng, d):
-    a, w_plus, w_minus = rng.standard_normal((N, 3, D)), rng.random((N, D)), rng.random((N, D))
-    phi = {"a": a, "w_plus": w_plus, "w_minus": w_minus}
-    value = ConvexDirectedQuadratic(rank=3).value(phi, d)
-    error = d[1, 7]
-    hinges = sum(max(a[1, r] @ error, 0) ** 2 for r in range(3))
-    diagonal = w_plus[1] @ np.maximum(error, 0) ** 2 + w_minus[1] @ np.maximum(-error, 0) ** 2
-    assert value[1, 7] == pytest.approx(hinges + diagonal)
-
-
 def test_the_network_is_layers_of_relu_units(rng, d):
     family = NeuralLoss(n_layers=3, n_units=4)
     phi = {
@@ -127,32 +116,6 @@ def test_directed_quadratic_with_four_equal_factors_is_quadratic(rng, d):
     )
 
 
-def test_convex_directed_quadratic_contains_directed_weighted_mse(rng, d):
-    w_plus, w_minus = rng.random((2, N, D))
-    directed = {"w_plus": w_plus, "w_minus": w_minus}
-    np.testing.assert_allclose(
-        ConvexDirectedQuadratic(rank=2).value({"a": np.zeros((N, 2, D)), **directed}, d),
-        DirectedWeightedMSE().value(directed, d),
-    )
-
-
-@pytest.mark.parametrize("rank", [2, None])
-def test_convex_directed_quadratic_contains_quadratic_by_two_hinges_a_column(rng, d, rank):
-    quadratic = Quadratic(rank=rank)
-    factor, floor = rng.standard_normal((N, D, rank or D)), rng.random((N, D))
-    columns = factor.swapaxes(1, 2)
-    phi = {
-        "a": np.concatenate([columns, -columns], axis=1),
-        "w_plus": floor,
-        "w_minus": floor,
-    }
-    family = ConvexDirectedQuadratic(rank=None if rank is None else 2 * rank)
-    assert phi["a"].shape[1:] == family.parameter_shapes(D)["a"]
-    np.testing.assert_allclose(
-        family.value(phi, d), quadratic.value({"L": factor, "floor": floor}, d)
-    )
-
-
 @pytest.mark.parametrize(
     ("family", "n_parameters"),
     [
@@ -162,7 +125,6 @@ def test_convex_directed_quadratic_contains_quadratic_by_two_hinges_a_column(rng
         (DirectedWeightedMAE(squares=True), 200 + 50),
         (Quadratic(rank=3), 150 + 50),
         (DirectedQuadratic(), 10_000 + 50),
-        (ConvexDirectedQuadratic(rank=7), 350 + 100),
         (NeuralLoss(), 5_000 + 20_401),
     ],
     ids=repr,
@@ -171,7 +133,7 @@ def test_the_number_of_parameters_is_the_documented_one(family, n_parameters):
     assert sum(np.prod(s, dtype=int) for s in family.parameter_shapes(50).values()) == n_parameters
 
 
-@pytest.mark.parametrize("make", [Quadratic, DirectedQuadratic, ConvexDirectedQuadratic])
+@pytest.mark.parametrize("make", [Quadratic, DirectedQuadratic])
 @pytest.mark.parametrize("rank", [0, -1, 1.5, True])
 def test_a_rank_that_cannot_be_is_refused(make, rank):
     with pytest.raises(InvalidInputError, match="`rank` must be a whole number of at least 1"):
@@ -192,7 +154,6 @@ def test_a_rank_above_the_label_is_refused(make):
         DirectedWeightedMAE,
         Quadratic,
         DirectedQuadratic,
-        ConvexDirectedQuadratic,
     ],
 )
 @pytest.mark.parametrize("min_weight", [-1e-3, 1.5, float("nan")])

@@ -11,7 +11,6 @@ import scipy.stats
 
 from lodl.errors import InvalidInputError
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DirectedQuadratic,
     DirectedWeightedMSE,
     FitStatus,
@@ -27,7 +26,6 @@ FAMILIES = [
     DirectedWeightedMSE(),
     Quadratic(),
     DirectedQuadratic(),
-    ConvexDirectedQuadratic(),
     NeuralLoss(n_units=10),
 ]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)

@@ -19,7 +19,6 @@ HOSTILE: tuple[Any, ...] = (None, -1, 0, 10**9, 10**30, 1e999, "x", True, [], {}
 FAMILIES = [
     losses.WeightedMSE(),
     losses.Quadratic(rank=2),
-    losses.ConvexDirectedQuadratic(rank=2),
     losses.DirectedQuadratic(rank=1),
     losses.DecisionHinges(max_decisions=3),
     losses.DecisionRanking(max_decisions=3),

@@ -12,7 +12,6 @@ FAMILIES = [
     losses.DirectedWeightedMSE(),
     losses.Quadratic(rank=2),
     losses.DirectedQuadratic(rank=2),
-    losses.ConvexDirectedQuadratic(rank=3),
     losses.DecisionHinges(max_decisions=4),
     losses.DecisionRanking(max_decisions=4),
     losses.NeuralLoss(n_units=4),

@@ -22,7 +22,6 @@ FAMILIES = {
     "DirectedWeightedMAE": losses.DirectedWeightedMAE(squares=True),
     "Quadratic": losses.Quadratic(),
     "DirectedQuadratic": losses.DirectedQuadratic(rank=1),
-    "ConvexDirectedQuadratic": losses.ConvexDirectedQuadratic(rank=3),
     "DecisionHinges": losses.DecisionHinges(margin=1.5, max_decisions=3),
     "DecisionRanking": losses.DecisionRanking(max_decisions=3),
     "NeuralLoss": losses.NeuralLoss(n_layers=3, n_units=2),

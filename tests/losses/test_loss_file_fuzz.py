@@ -130,7 +130,7 @@ def is_same(actual, expected):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n_instances"),
-    [(losses.ConvexDirectedQuadratic(rank=2), 4), (losses.WeightedMSE(), 900)],
+    [(losses.Quadratic(rank=2), 4), (losses.WeightedMSE(), 900)],
     ids=["mostly header", "several blocks"],
 )
 def test_a_damaged_file_gives_the_saved_values_or_an_error(

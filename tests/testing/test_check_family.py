@@ -6,7 +6,6 @@ import pytest
 
 from lodl.errors import FamilyError, InvalidInputError
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
@@ -26,7 +25,6 @@ FAMILIES = [
     Quadratic(),
     Quadratic(rank=2),
     DirectedQuadratic(),
-    ConvexDirectedQuadratic(),
     DecisionHinges(),
     DecisionRanking(),
     NeuralLoss(n_units=8),

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from lodl._threads import one_torch_thread
 from lodl.domains import Domain
-from lodl.losses import ConvexDirectedQuadratic, LearnedLoss, fit
+from lodl.losses import LearnedLoss, fit
 from lodl.oracle import Oracle, Samples
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl_benchmarks.experiments._setups import SETUPS
 from lodl_benchmarks.paper import (
     TRAINED,

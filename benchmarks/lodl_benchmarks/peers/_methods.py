@@ -15,7 +15,6 @@ from torch import Tensor
 from lodl._typing import Array
 from lodl.learning import DecisionFocusedRegressor
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DirectedWeightedMSE,
     Family,
@@ -26,6 +25,7 @@ from lodl.problems import LinearProblem
 from lodl.report import Trial as FitTrial
 from lodl.samplers import AllPerturbed
 from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl_benchmarks.peers._loop import Criterion, Member
 from lodl_benchmarks.peers._opt_model import OptModel
 from lodl_benchmarks.peers._polytope import adjacent_vertices, binding_normals

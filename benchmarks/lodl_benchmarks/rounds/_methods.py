@@ -13,7 +13,6 @@ from lodl.domains import Domain
 from lodl.evaluation import regret
 from lodl.learning import DecisionFocusedRegressor, Rounds, Schedule, learn_in_rounds
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     Family,
@@ -23,6 +22,7 @@ from lodl.losses import (
 from lodl.oracle import ObjectiveKind, Oracle, Samples
 from lodl.problems import LinearProblem
 from lodl.training.torch import LearnedLossModule
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl_benchmarks.rounds._loop import Loop, Predictions, average
 from lodl_benchmarks.rounds._tasks import RoundsTask
 from lodl_benchmarks.runner import squared_error

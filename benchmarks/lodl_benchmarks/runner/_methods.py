@@ -16,7 +16,6 @@ from lodl.domains import Domain, Split
 from lodl.errors import InvalidInputError
 from lodl.evaluation import regret
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
@@ -31,6 +30,7 @@ from lodl.losses import (
 )
 from lodl.oracle import Samples
 from lodl.training.torch import LearnedLossModule, TrainingSettings
+from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl_benchmarks.runner._task import initialisations
 from lodl_benchmarks.runner._training import Criterion, Trained, predict, squared_error, train
 from lodl_benchmarks.surrogates import Surrogate, SurrogateLoss

@@ -21,7 +21,7 @@ ADVICE = {
     "scale of the sampler.",
     "scale": "Sample with a scale that matches the errors of the model.",
     "local slopes": "The objective is not affine in the label, or the solver is not exact, so a "
-    "decision family is valid near the label only. Also try `ConvexDirectedQuadratic`, and compare "
+    "decision family is valid near the label only. Also try `DirectedWeightedMAE`, and compare "
     "the decisions of both models on validation instances.",
     "more samples": "Draw several times as many samples, or use a family with fewer parameters.",
 }

@@ -29,7 +29,9 @@ _N_SAMPLES_POOLED, _N_FIRST_POOLED = 10, 4  # for families that are fitted to al
 _N_ROUNDS = 4
 _N_SAMPLES_SHARED = 10  # of each instance if there are no rounds, which teach more
 _N_ROUNDS_SHARED = 7  # the most; they end when predictions lead to no new decisions
+_N_ROUNDS_NEAR = 3  # if calls bring the decisions next to theirs: five calls in all
 _N_PER_ROUND = 2
+_MOST_NEIGHBOURS = 250  # decisions of an instance that knows those next to its own
 _N_MANY = 500  # instances that need less squared error, and fewer losses to average
 _N_TRIED, _N_POINTS = 3, 4  # instances that a first look tries, and points at each, one twice
 _FEWEST_SAMPLES = 5  # around a label if the solver scores models
@@ -44,14 +46,17 @@ class Schedule:
 
     Attributes:
         n_samples: Points around each label. If instances share their decisions, defaults to 0, or
-            to 10 without rounds. With a context, defaults to 16 (6 from 500 instances on). If the
+            to 10 without rounds. With a context, defaults to 16 (6 from 500 instances on), or to 0
+            with rounds if calls bring the decisions next to theirs (`Problem.neighbours`). If the
             objective is not affine in the label, defaults to 4, or 10 if losses do not predict
             left-out regrets well from 4; with decision families to 16, and with families that
             cannot be pooled to 50.
-        n_rounds: Rounds of further points where the model predicts. Defaults to 4, or to 7 if
-            instances share their decisions, when two rounds with few new decisions are the last.
+        n_rounds: Rounds of further points where the model predicts. Defaults to 4, to 3 if each
+            instance learns from the decisions next to its own, or to 7 if instances share their
+            decisions, when two rounds with few new decisions are the last.
             There are none if all losses are pooled: they mislead.
-        n_per_round: Points per instance and round. Defaults to 2, or to 1 if decisions are shared.
+        n_per_round: Points per instance and round. Defaults to 2, or to 1 if decisions are shared
+            or known next to others.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.
         sampler: Draws the points around labels.
         n_first: Points around each label to begin with. The others follow if the loss needs them.
@@ -100,7 +105,7 @@ class Schedule:
     def within_tight_budget(self, n_instances: int, n_spent: int, *, is_shared: bool) -> Schedule:
         """Return a schedule of at most `max_calls` if models are compared without calls.
 
-        A call for each label comes first, then samples, then rounds, which only shared decisions
+        A call for each label comes first, then samples, then rounds, which only known decisions
         are worth. As far as there are more calls, the last ones compare the selected model with
         the baseline, which the first round of shared decisions has already called.
         """
@@ -128,6 +133,12 @@ class Situation:
     kind: ObjectiveKind
     has_context: bool
     n_instances: int
+    has_neighbours: bool = False  # whether a call also brings the decisions next to its own
+
+    @property
+    def learns_neighbours(self) -> bool:
+        """Whether each instance learns from the decisions next to those of its own calls."""
+        return self.is_affine and self.has_context and self.has_neighbours
 
     @property
     def is_affine(self) -> bool:
@@ -144,23 +155,21 @@ class Situation:
         n_samples, n_rounds, n_first = given.n_samples, given.n_rounds, given.n_first
         all_pooled = bool(families) and all(map(self.is_pooled, families))
         if n_rounds is None:
-            n_rounds = _N_ROUNDS_SHARED if self.is_shared else _N_ROUNDS
+            n_rounds = _N_ROUNDS_NEAR if self.knows_enough(families) else _N_ROUNDS
+            n_rounds = _N_ROUNDS_SHARED if self.is_shared else n_rounds
         n_rounds = 0 if all_pooled or not families else n_rounds
         if n_samples is None:
-            n_samples = 0 if self.shares(families) and n_rounds else self._n_samples(families)
+            n_samples = 0 if self.knows_enough(families) and n_rounds else self._n_samples(families)
             n_first = _N_FIRST_POOLED if all_pooled else n_first
-        n_per_round = given.n_per_round or (1 if self.shares(families) else _N_PER_ROUND)
+        n_per_round = given.n_per_round or (1 if self.knows_enough(families) else _N_PER_ROUND)
         return replace(
             given, n_samples=n_samples, n_rounds=n_rounds, n_per_round=n_per_round, n_first=n_first
         )
 
-    def shares(self, families: Sequence[Family]) -> bool:
-        """Return whether all losses are made of decisions that instances share."""
-        return (
-            self.is_shared
-            and bool(families)
-            and all(isinstance(family, DecisionFamily) for family in families)
-        )
+    def knows_enough(self, families: Sequence[Family]) -> bool:
+        """Return whether known decisions, shared or next to a call's own, compare all models."""
+        knows = self.is_shared or self.learns_neighbours
+        return knows and bool(families) and all(isinstance(f, DecisionFamily) for f in families)
 
     def is_pooled(self, family: Family) -> bool:
         """Return whether a family is fitted to all instances together.
@@ -203,6 +212,8 @@ class Situation:
                 return precise
             steady = DecisionHinges(margin=1.0, squared_error=3.0)
             return (*precise, DecisionRanking(squared_error=0.1), steady)
+        if self.learns_neighbours:  # rankings and small margins did badly on cheap neighbours
+            return (DecisionHinges(squared_error=0.1, max_decisions=_MOST_NEIGHBOURS),)
         decisions = (
             DecisionHinges(margin=1.0, squared_error=10.0),
             DecisionHinges(margin=1.0, squared_error=3.0),

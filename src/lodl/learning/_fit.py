@@ -66,24 +66,26 @@ def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
             return 1 + (n_rounds == 0)  # the selected model, and the baseline
         return n_models + (n_rounds == 0)  # a round looks at the first baseline
 
-    schedule, evidence.by_estimate = evidence.schedule, situation.shares(evidence.families)
+    schedule, evidence.by_estimate = evidence.schedule, evidence.knows_enough
     if not evidence.by_estimate:
         try:
             evidence.schedule = schedule.within_budget(n, n_looks)
         except InvalidInputError:  # too few calls for the solver to compare all models
             evidence.by_estimate = True
     if evidence.by_estimate:
-        is_shared = situation.shares(evidence.families)
+        is_shared = evidence.knows_enough
         tight = schedule.within_tight_budget(n, evidence.n_calls, is_shared=is_shared)
         evidence.schedule = tight
         fewest = 1 if all(map(situation.is_pooled, evidence.families)) else MIN_SAMPLES
-        if not is_shared and (tight.n_samples or 0) < fewest:
+        if not evidence.knows_enough and (tight.n_samples or 0) < fewest:
             _logger.warning(_TOO_FEW, schedule.max_calls, n)
             evidence.families = ()
     per_instance = evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
     level, cost = _time_of(n_calls, evidence)
     message = "Up to %d solver calls, %d for each of %d instances: %s."
+    if evidence.is_near:
+        message += " Each also brings the decisions next to its own."
     return level, message, n_calls, -(-n_calls // n), n, cost
 
 
@@ -188,8 +190,7 @@ def _by_the_solver(
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(n_left, len(rows))).astype(int))]
     if len(rows) < min(_FEWEST_JUDGED, len(board.validation)):
         # Known decisions may select, but a loss of few samples may be wrong everywhere.
-        is_shared = evidence.situation.shares(evidence.families)
-        return baseline, selected if is_shared else baseline
+        return baseline, selected if evidence.knows_enough else baseline
     evidence.by_estimate, board.validation = False, rows
     best = judged = board.add(evidence.judged(baseline, rows))
     if selected is baseline:

@@ -83,9 +83,8 @@ def _evidence(
     """Return the solver's answers about points around labels, to learn one family from."""
     families, dim = None if family is None else [family], instances.y[0].size
     check_families(families, dim)
-    evidence = Evidence.of(
-        oracle, instances, families, schedule, seed, default=lambda facts: (facts.family(),)
-    )
+    how: Any = {"default": lambda facts: (facts.family(),), "has_baseline": False}
+    evidence = Evidence.of(oracle, instances, families, schedule, seed, **how)
     evidence.schedule = plan = evidence.schedule.within_budget(len(instances.y), lambda _: 1)
     if not evidence.situation.is_pooled(evidence.families[0]):
         n_samples = (plan.n_samples or 0) + (plan.n_rounds or 0) * (plan.n_per_round or 1)

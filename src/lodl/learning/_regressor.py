@@ -237,12 +237,22 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         labels, contexts = new_instances(self._result, X, Y, context)
         return self._calls.regret(self._for_solver(self.predict(X)), labels, context=contexts)
 
-    def evaluate(self, X: Features, Y: npt.ArrayLike, context: Context = None) -> Evaluation:
+    def evaluate(
+        self,
+        X: Features,
+        Y: npt.ArrayLike,
+        context: Context = None,
+        *,
+        problem: Problem | Oracle | None = None,
+    ) -> Evaluation:
         """Compare the decisions of this model with simpler ones, on data that `fit` did not see.
 
         Print the result for a table: the plain model, the mean training label, squared error as
         trained next to the learned losses, the same with the best simple correction that `fit`
         found, if any, and this model. It takes at most six solver calls per instance.
+
+        `problem` decides instead of the problem that the model was trained for. A loss is learned
+        for one feasible set, so evaluate under a changed capacity, budget or network before use.
         """
         result = self._result
         labels, contexts = new_instances(result, X, Y, context)
@@ -255,7 +265,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             f"{BASELINE}, corrected": corrected.predict(X),
             "this model": self.predict(X),
         }
-        oracle, regrets = self._calls, {}
+        oracle, regrets = self._calls if problem is None else Oracle.of(problem), {}
         n_before, instances = oracle.n_calls, oracle.instances(labels, contexts)
         for name, y_hat in y_hats.items():
             sampler = AtPredictions(self._for_solver(y_hat), scale=1.0, n_exact=1)

@@ -15,11 +15,16 @@ from lodl._typing import Array
 from lodl.learning._defaults import AT_LABELS, Schedule, Situation
 from lodl.learning._search import Contender, Index
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
+from lodl.losses._family import mse_weights
+from lodl.losses._shared_slopes import gaps
 from lodl.oracle import Instances, Oracle, Samples
 from lodl.problems._problem import projected
 from lodl.report import BY_THE_SOLVER
-from lodl.samplers import AllPerturbed, AtPredictions, Sampler
+from lodl.samplers import AdjacentVertices, AllPerturbed, AtPredictions, Sampler, label_scale
 
+_N_NEIGHBOURS = 50  # decisions next to one, of each call
+_MANY_NUMBERS = 100  # in a label: shared decisions are then so many that neighbours add to them
+_LEAST = 0.1  # least regret that weighs an instance's squared error, as a share of the mean
 _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
 _FEW_NEW = 0.1  # share of predictions that lead to new decisions, after which rounds end
 _GOOD_FIT = 0.02  # left-out error of a loss, as a share of the regret, that needs no more points
@@ -56,12 +61,18 @@ class Evidence:
         default: Callable[[Situation], Sequence[Family]] = Situation.families,
         started: float | None = None,
         max_seconds: float = inf,
+        has_baseline: bool = True,
     ) -> Evidence:
-        """Find out by a few calls what kind of objective there is, and fill in its defaults."""
+        """Find out by a few calls what kind of objective there is, and fill in its defaults.
+
+        Decisions next to labels make no loss: a baseline must predict first.
+        """
         n_before, started = oracle.n_calls, time.perf_counter() if started is None else started
         slopes = families is None or any(family.uses_slopes for family in families)
         kind = oracle.objective_kind(instances, AT_LABELS, slopes=slopes, random_state=random_state)
-        situation = Situation(kind, instances.context is not None, len(instances.y))
+        has_neighbours = has_baseline and oracle.problem.has_neighbours
+        has_context = instances.context is not None
+        situation = Situation(kind, has_context, len(instances.y), has_neighbours)
         families = default(situation) if families is None else families
         return cls(
             *(oracle, instances, situation, families, situation.schedule(schedule, families)),
@@ -92,7 +103,23 @@ class Evidence:
             errors = self.learn(self.families[0]).errors
             if np.nanmean(errors.mae_held_out) <= _GOOD_FIT * np.nanmean(errors.mean_regret):
                 return
-        self.samples = self.at_labels = self._sample(sampler, n_samples)
+        is_large = self.situation.is_shared and self.instances.y[0].size >= _MANY_NUMBERS
+        has_near = self.is_near or (is_large and self.situation.has_neighbours and self.slopes)
+        near = [self._sample(AdjacentVertices(), _N_NEIGHBOURS)] if has_near else []
+        self.samples = self.at_labels = self._sample(sampler, n_samples)  # labels are known now
+        for samples in near:
+            self.samples = self.samples.union(samples)
+
+    @property
+    def knows_enough(self) -> bool:
+        """Whether models are compared by known decisions: shared, or next to those of calls."""
+        has_them = self.situation.is_shared or bool(self.schedule.n_rounds)
+        return has_them and self.situation.knows_enough(self.families)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether each instance learns from the decisions next to those of its own calls."""
+        return self.situation.learns_neighbours and self.knows_enough
 
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
@@ -105,14 +132,20 @@ class Evidence:
             return fit_pooled(self.at_labels, family)
         n_jobs = None if family.uses_slopes else self.oracle.n_jobs  # decisions are not fitted
         progress = self.oracle.progress
-        return fit(self.samples, family, holdout=holdout, n_jobs=n_jobs, progress=progress)
+        loss = fit(self.samples, family, holdout=holdout, n_jobs=n_jobs, progress=progress)
+        return _with_even_weights(loss) if self.is_near else loss
 
     def scored(
         self, contender: Contender, n_points: int = 0, family: Family | None = None
     ) -> Contender:
         """Return a contender with its regrets; `n_points` answers at its predictions are kept."""
         sampler = _at_predictions(self.instances.y, contender.y_hat, family, n_points)
-        if n_points:
+        if n_points and self.is_near:
+            # Hinges are highest beyond a prediction. The baseline is judged at its own at the end.
+            beyond = 2 * contender.y_hat - self.instances.y
+            at = AdjacentVertices(contender.y_hat if contender.is_baseline else beyond)
+            self.samples = self.samples.union(self._sample(at, _N_NEIGHBOURS))
+        elif n_points:
             self._add(self._sample(sampler, n_points))
         if self.by_estimate:
             regret = self._estimated(contender.y_hat)
@@ -126,6 +159,8 @@ class Evidence:
         if self.situation.is_shared and self.slopes:
             points = projected(self.oracle.problem, y_hat)
             return self.samples.pool().regrets_at(points.reshape(len(points), -1))
+        if self.is_near:
+            return cheapest_known(self.learn(self.families[0]), y_hat)
         return self._estimate.value(y_hat) if self.families else np.zeros(len(y_hat))
 
     @cached_property
@@ -154,7 +189,8 @@ class Evidence:
 
     def regrets(self, y_hat: Array, rows: Index) -> Array:
         """Return the regrets of predictions for the instances at some positions."""
-        sampler, seed = AtPredictions(y_hat, scale=1.0, n_exact=1), self.random_state
+        exact = AtPredictions(y_hat, scale=1.0, n_exact=1)
+        sampler, seed = AdjacentVertices(y_hat) if self.is_near else exact, self.random_state
         samples = self.oracle.sample(self.instances.take(rows), sampler, 1, random_state=seed)
         return samples.first_regrets()
 
@@ -170,6 +206,28 @@ def _at_predictions(y: Array, y_hat: Array, family: Family | None, n_points: int
     margin = getattr(family, "margin", 2.0)
     margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
     return AtPredictions(y_hat, scale=_half_deviation(y_hat - y), margin=margin)
+
+
+def _with_even_weights(loss: LearnedLoss) -> LearnedLoss:
+    """Return a loss whose squared error is in units of the labels' deviation.
+
+    An instance with points at a few predictions, and none around the label, does not know how far
+    each number of a prediction may be off.
+    """
+    assert isinstance(loss.family, DecisionFamily)
+    mean = np.nan_to_num(loss.errors.mean_regret)
+    cost = loss.family.squared_error * np.maximum(mean, _LEAST * mean.mean())
+    w = mse_weights(cost[:, np.newaxis], label_scale(loss.y).reshape(1, -1))
+    return replace(loss, phi={**loss.phi, "w": w})
+
+
+def cheapest_known(loss: LearnedLoss, y_hat: Array) -> Array:
+    """Return the regret of the decision of each instance's hinges that is cheapest at `y_hat`."""
+    rows, d = np.arange(len(y_hat)), (y_hat - loss.y).reshape(len(y_hat), 1, -1)
+    cost = loss.phi["regret"] + gaps(loss.phi["slope"], d)[:, 0]
+    cheapest = cost.argmin(axis=1)
+    regret = loss.phi["regret"][rows, cheapest]
+    return np.where(cost[rows, cheapest] < 0, regret, 0.0)  # or the label's own decision
 
 
 def _half_deviation(residuals: Array) -> Array:

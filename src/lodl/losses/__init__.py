@@ -1,6 +1,5 @@
 """Parametric loss families, their fits to samples, and learned losses."""
 
-from lodl.losses._convex_directed_quadratic import ConvexDirectedQuadratic
 from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._decision_hinges import DecisionHinges
 from lodl.losses._decision_ranking import DecisionRanking
@@ -17,7 +16,6 @@ from lodl.losses._quadratic import Quadratic
 from lodl.losses._weighted_mse import WeightedMSE, is_squared_error, squared_error_loss
 
 __all__ = [
-    "ConvexDirectedQuadratic",
     "DecisionFamily",
     "DecisionHinges",
     "DecisionRanking",

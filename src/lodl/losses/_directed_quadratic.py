@@ -23,7 +23,7 @@ class DirectedQuadratic(RidgeFamily):
         f(d) = sum_j (sum_i L_ij^{s_i s_j} d_i)^2 + sum_i c_i d_i^2,   s_i = + if d_i >= 0, else -
 
     4 D * rank parameters, and the floor c. Use it to repeat the paper's tables, and
-    `ConvexDirectedQuadratic` for everything else: **as published it is neither convex nor
+    `DirectedWeightedMAE` for everything else: **as published it is neither convex nor
     continuous**. The whole column j switches where d_j changes sign, so the value jumps. If
     rank < D, only the signs of the first `rank` coordinates switch a column.
 

@@ -177,7 +177,7 @@ def stack_parameters(family: Family, rows: Sequence[Mapping[str, Any]]) -> dict[
     return phi
 
 
-def mse_weights(cost: float, scale: Array) -> Array:
+def mse_weights(cost: float | Array, scale: Array) -> Array:
     """Return the weights of `cost * mean_i (d_i / scale_i)^2`, in the shape of `scale`."""
     return np.asarray(cost / (scale.shape[-1] * np.square(scale)))
 

@@ -39,6 +39,7 @@ _KINDS = {
     ObjectiveKind.SMOOTH: f"not affine in the label but smooth, {_TRY} `DirectedWeightedMSE`.",
     ObjectiveKind.KINKED: f"not affine: it has a kink at the label, {_TRY} `DirectedWeightedMAE`.",
 }
+_NEAR = " A call also brings the decisions next to its own."
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class ProblemReport:
     objective_kind: ObjectiveKind  #: How the objective depends on the label.
     #: Broken rules, with their instances.
     findings: dict[str, list[int]] = field(default_factory=dict)
+    has_neighbours: bool = False  #: Whether a call also brings the decisions next to its own.
 
     @property
     def is_affine(self) -> bool:
@@ -73,7 +75,7 @@ class ProblemReport:
         return (
             f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
             f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} "
-            f"The objective is {_KINDS[self.objective_kind]}"
+            f"The objective is {_KINDS[self.objective_kind]}{_NEAR * self.has_neighbours}"
         )
 
     def _repr_html_(self) -> str:
@@ -107,7 +109,8 @@ def _report(
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
-    return ProblemReport(name, len(y), n_tried, n_changed, kind_of(kinds), findings)
+    kind, is_near = kind_of(kinds), guard.problem.has_neighbours
+    return ProblemReport(name, len(y), n_tried, n_changed, kind, findings, is_near)
 
 
 class _FaultError(Exception):

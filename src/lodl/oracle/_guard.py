@@ -60,6 +60,17 @@ class Guard:
             raise ShapeError(f"`solve_many` must return {wanted}, got {len(zs)}.")
         return zs
 
+    def neighbours(self, y_hat: Array, context: InstanceContext, n: int) -> list[Decision]:
+        """Return the decision under a prediction and `n - 1` next to it, by one call.
+
+        The decision itself is repeated if there are fewer.
+        """
+        self.n_calls += 1
+        zs = list(self.problem.neighbours(y_hat, context))
+        if not zs or any(z is None for z in zs):
+            raise ProblemError("`neighbours` returned no decision: is a `return` missing?")
+        return (zs + zs[:1] * n)[:n]
+
     @contextmanager
     def alarm(self) -> Iterator[None]:
         """Let an alarm interrupt the `limited` blocks inside."""

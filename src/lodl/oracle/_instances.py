@@ -145,6 +145,12 @@ class Draws:
         """Whether the first points can be drawn without the rest of a block."""
         return self.sampler.has_stable_prefix(self.label_shape)
 
+    def n_calls(self, made: npt.NDArray[np.bool_]) -> int:
+        """Return the number of solver calls that gave answers, those at labels not included."""
+        if not self.sampler.shares_call:
+            return int(made.sum())
+        return 0 if self.centres is None else int(made.any(axis=1).sum())
+
     def provenance(self) -> dict[str, Any]:
         """Return what the points depend on, in JSON values."""
         lowest, largest, shape = float(self.scale.min()), float(self.scale.max()), self.scale.shape

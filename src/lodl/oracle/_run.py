@@ -360,8 +360,9 @@ class Runner:
         workers = f"{self._n_workers} worker{'' if self._n_workers == 1 else 's'}"
         with self._bar.external_write_mode():  # not within the bar's line
             _logger.info(
-                "%s solver calls%s, %s each, about %s left on %s; %d done, %d failed.",
+                "%s %s%s, %s each, about %s left on %s; %d done, %d failed.",
                 f"{self._n_calls:,}",
+                "answers" if self._samples.draws[0].sampler.shares_call else "solver calls",
                 " to make" if not self._has_logged else "",
                 f"{cost * 1e3:.3g} ms" if cost < 1 else f"{cost:.3g} s",
                 f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min",

@@ -106,12 +106,13 @@ class Samples:
     def n_calls(self) -> int:
         """Solver calls of these samples, labels included, equal calls once."""
         n_calls, seen = 0, set[bytes]()
-        for ids, n_columns in self._blocks:
+        for draws, (ids, n_columns) in zip((None, *self.draws), self._blocks, strict=True):
             new = [id_ for id_ in dict.fromkeys(ids) if id_ not in seen]
             seen.update(new)
             for rows in _parts(len(new), n_columns):
                 status = self.store.table([(new[rows.start : rows.stop], n_columns)]).status
-                n_calls += int(np.sum((status != PENDING) & (status != NO_OPTIMUM)))
+                made = (status != PENDING) & (status != NO_OPTIMUM)
+                n_calls += int(made.sum()) if draws is None else draws.n_calls(made)
         return n_calls
 
     @property

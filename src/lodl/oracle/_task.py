@@ -5,7 +5,7 @@ import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,9 +50,16 @@ class Task:
     is_scored: bool  # whether decisions are scored under the label
     returns_decisions: bool
 
+    @property
+    def first_neighbour(self) -> int:
+        """The column that is the decision itself if one call answers all points next to it."""
+        return 0 if self.draws.centres is None else 1
+
     def batches(self, problem: Problem) -> list[tuple[int, int]]:
         """Return the columns that are solved at once, or, one by one, drawn at once."""
         edges = list(_BATCH_EDGES if problem.is_vectorised else (0, BLOCK_SIZE + 1))
+        if self.draws.sampler.shares_call:
+            edges = [0, self.first_neighbour, BLOCK_SIZE + 1]
         edges += range(2 * BLOCK_SIZE + 1, self.stop + BLOCK_SIZE + 1, BLOCK_SIZE)
         parts = [(max(a, self.start), min(b, self.stop)) for a, b in pairwise(edges)]
         return [part for part in parts if part[0] < part[1]]
@@ -61,6 +68,7 @@ class Task:
         """Yield the rows that are solved together: several if a batch may mix instances."""
         n_rows, width, n_together = len(self.instances), self.stop - self.start, 1
         can_mix = problem.is_vectorised and problem.mixes_instances
+        can_mix = can_mix and not self.draws.sampler.shares_call
         # A time limit is that of a single call: a batch must not take much longer.
         if can_mix and not self.options.is_limited and len(self.batches(problem)) == 1:
             n_together = max(_MAX_TOGETHER // width, 1)
@@ -186,12 +194,28 @@ class _Rows:
             for _ in range(start, stop):
                 self.fail(error)
             return
+        if self.task.draws.sampler.shares_call and stop > self.task.first_neighbour:
+            self._call_neighbours(y_hats)
+            return
         is_batch = self.problem.is_vectorised and is_finite and len(y_hats) > 1
         if not (is_batch and self._call_at_once(y_hats.copy())):  # the solver may write to it
             for y_hat in y_hats:
                 self._call_once(y_hat, is_finite=is_finite)
                 if self.must_end() or (start == 0 and self._label_failed()):
                     return
+
+    def _call_neighbours(self, y_hats: Array) -> None:
+        """Fill columns with decisions next to one, by one call; if it fails, they all do."""
+        first, last = self.n_done, self.n_done + len(y_hats)
+        before = self.task.start + first - self.task.first_neighbour
+
+        def nearest(y_hats: Array, context: Any) -> Any:
+            return self.guard.neighbours(y_hats[0], context, before + len(y_hats))[before:]
+
+        if not self._call_at_once(y_hats.copy(), nearest):
+            self._call_once(y_hats[0], is_finite=bool(np.isfinite(y_hats).all()))
+            self.answers[0, first:last] = self.answers[0, first]
+            self.n_done = last
 
     def _predictions(self, start: int, stop: int) -> Array:
         """Return the predictions of some columns, row by row, in an array to write to."""
@@ -204,13 +228,13 @@ class _Rows:
         y_hats = np.concatenate(parts, axis=1)
         return y_hats.reshape(-1, *y_hats.shape[2:])
 
-    def _call_at_once(self, y_hats: Array) -> bool:
+    def _call_at_once(self, y_hats: Array, solve: Callable[..., Any] | None = None) -> bool:
         """Solve a batch. Return False if that failed and each call must be made by itself."""
         n_columns = len(y_hats) // len(self)
         first, last, losses = self.n_done, self.n_done + n_columns, np.zeros((len(self), n_columns))
         try:
-            with self.guard.limited(len(y_hats)):
-                zs = self.guard.solve_many(y_hats, self.context)
+            with self.guard.limited(len(y_hats) if solve is None else 1):
+                zs = (solve or self.guard.solve_many)(y_hats, self.context)
                 if self.task.is_scored:
                     losses = score_rows(self.problem, zs, self.y, self.context)
                     self.decision[:, first:last] = self.slopes.numbers(zs)

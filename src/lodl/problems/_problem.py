@@ -31,6 +31,7 @@ class Problem(ABC):
         mixes_instances: Whether a batch of `solve_many` may have predictions of several instances
             with the same context, which is fastest. Set it to False if the last digits of a
             decision depend on its batch and answers must not depend on how work is divided.
+        has_neighbours: Whether the problem has `neighbours`.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -47,6 +48,7 @@ class Problem(ABC):
     unit: str = ""
     label_names: Sequence[str] = ()
     mixes_instances: bool = True
+    has_neighbours: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -88,6 +90,15 @@ class Problem(ABC):
         decision. They are exact if the objective is affine in the label.
         """
         return None
+
+    def neighbours(self, y_hat: Array, context: InstanceContext) -> Any:
+        """Return the decision that `solve` returns and others next to it, the nearest first.
+
+        A problem may offer this if it knows other feasible decisions after a single solve, as the
+        optimal basis of a linear program does. They show what a wrong prediction may cost, and
+        `lodl.AdjacentVertices` samples them. A problem that does sets `has_neighbours`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `neighbours`.")
 
     def describe(self, z: Decision) -> str | None:
         """Return a decision in words for reports. By default its numbers are shown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements, check_size
 from lodl.problems._problem import LinearProblem
+from lodl.problems._vertices import adjacent_vertices, solve_vertex
 
 __all__ = ["LinearProgram", "RecourseProgram"]
 
@@ -76,8 +77,16 @@ class LinearProgram(LinearProblem, ModelProblem):
         places, read = (every, None) if self._predicted is None else (self._predicted, every)
         build = partial(_Model, self._arrays, sense, {"costs": places}, read)
         ModelProblem.__init__(self, sense, build)
+        # Vertices next to that of a relaxation are no decisions of a program with whole numbers.
+        is_own = type(self).solve is LinearProgram.solve
+        self.has_neighbours = is_own and not self._arrays.of(None)["integrality"].any()
 
     solve = ModelProblem.solve
+
+    def neighbours(self, y_hat: Array, context: InstanceContext = None) -> Array:
+        model = cast(_Model, self._models.get())
+        model.set(y_hat, context)
+        return model.vertices()
 
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         if self._predicted is None:
@@ -203,6 +212,17 @@ class _Model(Model):
         # Semi-continuous variables (2) are not whole numbers; 1 and 3 are.
         is_whole = given["integrality"] % 2 == 1
         self._x: Array = np.where(is_whole, np.rint(result.x), result.x)
+
+    def vertices(self) -> Array:
+        """Return the decision and those next to it, unless the context asks for whole numbers."""
+        given, costs = self._given, self._sign * self._given["costs"]
+        if given["integrality"].any():
+            self.optimise()
+            xs = self._x[np.newaxis]
+        else:
+            x, reduced = solve_vertex(costs, given, self._arrays.options)
+            xs = np.vstack([x, adjacent_vertices(x, reduced, costs, given)])
+        return xs.reshape(len(xs), *self._shape) if self._decided is None else xs[:, self._decided]
 
     def read(self) -> Decision:
         return self._x.reshape(self._shape) if self._decided is None else self._x[self._decided]

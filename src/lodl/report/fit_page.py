@@ -40,7 +40,8 @@ _TRIALS_TEXT = (
 )
 _FOOTER = (
     "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
-    "under the true label, on instances that the model was not trained on."
+    "under the true label, on instances that the model was not trained on. The model was trained "
+    "for one feasible set: evaluate it again if a capacity, a budget or a network changes."
 )
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from lodl.errors import InvalidInputError
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedWeightedMSE,
     FitErrors,
     LearnedLoss,
+    Quadratic,
     squared_error_loss,
 )
 from lodl.testing import check_learner
@@ -77,7 +77,7 @@ def of_decisions(family, y, seed=1):
 
 
 def quadratic(y):
-    family, rng = ConvexDirectedQuadratic(), np.random.default_rng(2)
+    family, rng = Quadratic(), np.random.default_rng(2)
     shapes = family.parameter_shapes(D)
     phi = {name: np.abs(rng.normal(size=(len(y), *shape))) for name, shape in shapes.items()}
     return LearnedLoss(family, y, phi, FitErrors.empty(len(y)), {})

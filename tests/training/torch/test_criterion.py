@@ -6,7 +6,6 @@ from lodl import learn_loss
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError
 from lodl.losses import (
-    ConvexDirectedQuadratic,
     DecisionHinges,
     DecisionRanking,
     DirectedQuadratic,
@@ -25,7 +24,6 @@ FAMILIES = [
     DirectedWeightedMSE(),
     Quadratic(rank=2),
     DirectedQuadratic(rank=2),
-    ConvexDirectedQuadratic(rank=3),
     DecisionHinges(max_decisions=4),
     DecisionRanking(max_decisions=4),
     NeuralLoss(n_units=5),
@@ -170,7 +168,7 @@ def test_an_empty_batch_is_an_error(criterion, index):
 
 
 def test_it_works_in_a_loop_with_a_data_loader():
-    loss = learned(ConvexDirectedQuadratic(rank=3))
+    loss = learned(Quadratic(rank=2))
     x = torch.as_tensor(predictions(N), dtype=torch.float32)
     loader = torch.utils.data.DataLoader(
         torch.utils.data.TensorDataset(x, torch.arange(N)), batch_size=3

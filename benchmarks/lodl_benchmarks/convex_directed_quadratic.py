@@ -30,7 +30,7 @@ class ConvexDirectedQuadratic(RidgeFamily):
     each column of L).
 
     Example:
-        >>> y, family = np.array([[3.0, 1.0]]), lodl.ConvexDirectedQuadratic()
+        >>> y, family = np.array([[3.0, 1.0]]), ConvexDirectedQuadratic()
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, n_samples=200)
         >>> loss.value([[4.0, 2.0]]) < loss.value([[2.0, 2.0]])  # errors that cancel cost less
         array([ True])
