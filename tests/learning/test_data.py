@@ -104,6 +104,20 @@ def test_columns_that_are_no_numbers_are_named(frame):
         quick(estimator=NumbersLearner()).fit(x, Y)
 
 
+def test_contexts_of_validation_instances_may_be_an_array():
+    is_open = RNG.random((35, 4)) < 0.8
+    given = (X[:5] + 1, Y[:5], is_open[30:])
+    problem = lodl.problem(
+        lambda y_hat, context: int(np.argmax(np.where(context, y_hat, -9))),
+        lambda z, y: y[z],
+        sense="max",
+    )
+    by_array = quick(problem).fit(X, Y, context=is_open[:30], validation=given)
+    in_lists = (*given[:2], list(is_open[30:]))
+    by_list = quick(problem).fit(X, Y, context=list(is_open[:30]), validation=in_lists)
+    assert by_array.result_.regret_selected == by_list.result_.regret_selected
+
+
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_a_learner_that_takes_frames_gets_them_as_they_came(frame):
     towns = np.where(X[:, 0] > 0, "Ulm", "Bern")

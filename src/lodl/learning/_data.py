@@ -83,6 +83,7 @@ class Data:
         more = Data.of(x, y, context, takes_frames=takes_frames, called=called)
         if (self.context is None) != (more.context is None):
             raise InvalidInputError("`context` must be given for all instances, or for none.")
+        contexts = () if more.context is None else more.context  # an array has no truth value
         for name, ours, theirs in ((called[0], self.x, more.x), (called[1], self.y, more.y)):
             if ours.shape[1:] != theirs.shape[1:]:
                 raise InvalidInputError(
@@ -93,7 +94,7 @@ class Data:
             self,
             x=join_rows(self.x, more.x),
             y=np.concatenate([self.y, more.y]),
-            context=None if self.context is None else [*self.context, *(more.context or ())],
+            context=None if self.context is None else [*self.context, *contexts],
             names=self.names + more.names,
         )
 
