@@ -225,12 +225,13 @@ def main() -> None:
             for name, make in CONTEXTS.items():
                 run(name, make, seed, {"without": {}, "neighbours": {}, "SPO+": {}})
         elif sys.argv[1] == "path":
-            limits = {f"neighbours, {k} calls": {"max_calls": k * N + 20} for k in (1, 2, 3)}
+            kinds, few = ("without", "neighbours"), (1, 2)
+            limits = {f"{of}, {k} calls": {"max_calls": k * N + 20} for k in few for of in kinds}
             run("path", path, seed, {"without": {}, "neighbours": {}, **limits})
         else:
             for name, make in CONTEXTS.items():
-                methods = {f"neighbours, {r} rounds": {"n_rounds": r} for r in (1, 2, 5, 8, 16)}
-                few = {f"without, {k} calls": {"max_calls": k * N + 20} for k in (5, 10, 20)}
+                methods = {f"neighbours, {r} rounds": {"n_rounds": r} for r in (1, 2, 5, 8)}
+                few = {f"without, {k} calls": {"max_calls": k * N + 20} for k in (10, 20)}
                 run(name, make, seed, {**methods, **few})
     return None
 
