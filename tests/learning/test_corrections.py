@@ -5,7 +5,6 @@ import pytest
 
 import lodl
 from lodl.learning._corrections import (
-    can_correct,
     shift_of,
     shifted,
     shifted_by_loss,
@@ -155,6 +154,6 @@ def test_a_few_instances_are_not_shifted(residuals):
     assert shifted_by_loss(Contender("plain", 0, np.zeros((19, D))), loss, folds(19)) is None
 
 
-def test_only_convex_losses_fitted_to_regrets_can_correct():
+def test_only_convex_losses_fitted_to_regrets_can_be_rounded_and_correct():
     families = DirectedWeightedMAE(), DirectedWeightedMSE(), DecisionHinges(), DirectedQuadratic()
-    assert [can_correct(family) for family in families] == [True, True, False, False]
+    assert [family.can_be_rounded for family in families] == [True, True, False, False]

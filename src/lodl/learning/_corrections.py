@@ -18,7 +18,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl.learning._folds import Folds
 from lodl.learning._search import Contender, Index
-from lodl.losses import Family, LearnedLoss
+from lodl.losses import LearnedLoss
 from lodl.report import Estimate
 
 LEVELS = (  # of the quantiles of residuals that are tried
@@ -57,11 +57,6 @@ def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Co
     best = int(np.argmin([values.mean() for values in losses]))
     gain = Estimate.of(losses[best] - loss.value(own.y_hat[rows], rows))
     return own if gain.mean > gain.standard_error else levels[best]
-
-
-def can_correct(family: Family) -> bool:
-    """Return whether losses of a family can shift predictions: convex, and fitted to regrets."""
-    return family.is_convex and not family.uses_slopes
 
 
 def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:

@@ -132,7 +132,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     contenders = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
     last = [model for model in contenders if model.round == contenders[-1].round]
-    losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
+    losses = (of.loss for of in last if is_affine or of.loss.family.can_be_rounded)
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     shift = None
@@ -224,7 +224,7 @@ def _corrected(
     if contender.shrinkage:
         return contender
     y, folds = trainer.data.y, trainer.folds
-    has_own = not contender.is_baseline and corrections.can_correct(contender.loss.family)
+    has_own = not contender.is_baseline and contender.loss.family.can_be_rounded
     loss = contender.loss if has_own else judge
     if evidence.situation.is_affine:
         shifted = corrections.shifted_to_means(contender, y, folds)
