@@ -8,11 +8,9 @@
     python speed/adapters.py
 
 Times are processor times, which other programs on the machine hardly change; library and adapter
-take turns, and the best of several rounds counts. For `CommandProblem`, whose program runs in
-another process, it is the time that passes.
+take turns, and the best of several rounds counts.
 """
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -24,7 +22,6 @@ from pyepo.model.omo import knapsackModel
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from lodl._typing import Array
-from lodl.problems.command import CommandProblem
 from lodl.problems.cvxpy import CvxpyProblem
 from lodl.problems.highs import LinearProgram
 from lodl.problems.ortools import OrtoolsLinearProblem, integer_costs
@@ -43,7 +40,6 @@ def main() -> None:
     knapsack_in_pyomo()
     knapsack_in_pyepo()
     choice_in_cp_sat()
-    choice_by_a_program()
     for n_periods in (24, 96):  # hours and quarters of an hour
         schedule_in_cvxpy(n_periods)
 
@@ -128,29 +124,6 @@ def choice_in_cp_sat() -> None:
     say_overhead("CP-SAT", own, lambda y: problem.objective(problem.solve(y), y))
 
 
-PROGRAM = """
-import json, sys, time
-for line in sys.stdin:
-    y = json.loads(line)["prediction"]
-    began = time.perf_counter()
-    while time.perf_counter() < began + 1e-3:  # a solver of a millisecond
-        pass
-    print(json.dumps({"decision": y.index(max(y))}), flush=True)
-"""
-
-
-def choice_by_a_program() -> None:
-    """Compare a program that stays and takes a millisecond with that millisecond."""
-    command = [sys.executable, "-c", PROGRAM]
-    problem = CommandProblem(command, "max", objective=lambda z, y, _: y[z], persistent=True)
-
-    def call(y: Array) -> float:
-        return problem.objective(problem.solve(y), y)
-
-    taken = min(seconds(call, N_ITEMS, clock=time.perf_counter) for _ in range(5))
-    say("program", 1e-3, taken)
-
-
 def schedule_in_cvxpy(n_periods: int) -> None:
     """Compare a schedule, written period by period as users do, with writing it anew."""
 
@@ -178,31 +151,23 @@ def say_overhead(
     size: int = N_ITEMS,
 ) -> None:
     pairs = [(seconds(own, size), seconds(call, size)) for _ in range(5)]
-    say(name, *(min(times) for times in zip(*pairs, strict=True)))
-
-
-def say(name: str, alone: float, adapted: float) -> None:
+    alone, adapted = (min(times) for times in zip(*pairs, strict=True))
     print(
         f"{name} overhead: {1e3 * alone:.2f} ms alone, {1e3 * adapted:.2f} ms adapted, "
         f"{adapted / alone - 1:+.0%}"
     )
 
 
-def seconds(
-    call: Callable[[Array], object],
-    size: int,
-    n_calls: int = 50,
-    clock: Callable[[], float] = time.process_time,
-) -> float:
+def seconds(call: Callable[[Array], object], size: int, n_calls: int = 50) -> float:
     """Return the time of a call, the best of three rounds."""
     rounds = []
     call(RNG.random(size))  # what is set up once does not count
     for _ in range(3):
         predictions = RNG.random((n_calls, size))
-        began = clock()
+        began = time.process_time()
         for y_hat in predictions:
             call(y_hat)
-        rounds.append((clock() - began) / n_calls)
+        rounds.append((time.process_time() - began) / n_calls)
     return min(rounds)
 
 

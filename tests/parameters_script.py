@@ -12,7 +12,6 @@ import numpy as np
 
 import lodl
 from lodl._digest import problem_parameters
-from lodl.problems.command import CommandProblem
 from lodl.problems.highs import LinearProgram
 
 
@@ -85,7 +84,6 @@ def problems(skipped=()):
         "functions": lodl.problem(partial(solve, capacity=2), total, sense="min", unit="EUR"),
         "lambdas": lodl.problem(lambda y: 0, lambda z, y: 0.0, sense="min"),
         "highs": LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1, predicted=[0, 2]),
-        "command": CommandProblem(["./solver"], "min", timeout=3),
     }
     adapters = {
         "cvxpy": (of_cvxpy, ["cvxpy"]),

@@ -174,6 +174,23 @@ def test_spo_plus_is_the_loss_that_the_page_for_users_of_pyepo_says():
     assert names["spo_plus"].max() > 1
 
 
+def test_the_recipe_for_a_program_in_another_language_decides_and_names_what_fails(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "tutorials" / "your-own-solver.md").read_text()
+    blocks = r"## A program.*?```{run}\n:file: packer.py\n(.*?)```.*?```{run}\n(.*?)```"
+    program, code = re.search(blocks, page, re.DOTALL).groups()
+    Path("packer.py").write_text(program)
+    names: dict[str, Any] = {"lodl": lodl, "y": np.array([[1.0, 3.0, 3.5]])}
+    exec(compile(code, "your-own-solver.md", "exec"), names)
+    assert names["z"] == [0, 2]
+    lodl.testing.check_problem(names["packer"], names["y"])
+    Path("packer.py").write_text("import sys; sys.exit('no licence')")
+    with pytest.raises(RuntimeError, match=r"packer.py failed: no licence"):
+        names["packer"].solve(names["y"][0])
+
+
 @pytest.mark.slow
 def test_the_learner_in_jax_keeps_its_contract(monkeypatch):
     """JAX is not installed here: its two functions are stood in for, by complex steps."""

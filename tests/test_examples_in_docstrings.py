@@ -43,7 +43,6 @@ FIRST_MET = [
     "lodl.losses.squared_error_loss",
     "lodl.oracle.Oracle",
     "lodl.problems.VectorisedProblem",
-    "lodl.problems.command.CommandProblem",
     "lodl.problems.cvxpy.CvxpyProblem",
     "lodl.problems.highs.LinearProgram",
     "lodl.problems.highs.RecourseProgram",
@@ -62,7 +61,6 @@ ADAPTERS = (
     "pyepo",
     "ortools",
     "highs",
-    "command",
 )  # in problems/test_adapters.py
 
 

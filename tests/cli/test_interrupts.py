@@ -30,7 +30,6 @@ class PickOne(lodl.LinearProblem):
         time.sleep(0.01)
         return np.eye(len(y_hat))[np.argmax(y_hat)]
 """
-LEARN = ["learn", "mine:PickOne", "--labels=y.npy", "--out=loss", "--n-samples=400"]
 FIT = [
     "fit",
     "mine:PickOne",
@@ -102,9 +101,9 @@ def check_end(process, number, family):
     assert not alive
 
 
-@pytest.mark.parametrize(("arguments", "send"), [(LEARN, os.kill), (FIT, os.killpg)])
-def test_sigterm_ends_the_workers_and_keeps_the_answers(start, tmp_path, arguments, send):
-    process = start(*arguments, "--n-jobs=2")
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_sigterm_ends_the_workers_and_keeps_the_answers(start, tmp_path, send):
+    process = start(*FIT, "--n-jobs=2")
     wait_until(lambda: (tmp_path / "calls").stat().st_size > 200, process)
     family = family_of(process)
     send(process.pid, signal.SIGTERM)
@@ -113,7 +112,7 @@ def test_sigterm_ends_the_workers_and_keeps_the_answers(start, tmp_path, argumen
 
 
 def test_ctrl_c_while_workers_start_leaves_no_process(start):
-    process = start(*LEARN, "--n-jobs=2")
+    process = start(*FIT, "--n-jobs=2")
     wait_until(lambda: has_workers(process), process)
     family = family_of(process)
     os.killpg(process.pid, signal.SIGINT)
@@ -121,7 +120,7 @@ def test_ctrl_c_while_workers_start_leaves_no_process(start):
 
 
 def test_a_signal_during_a_call_in_this_process_is_not_a_failure_of_the_call(start, tmp_path):
-    process = start(*LEARN, "--n-jobs=1", "--on-failure=skip")
+    process = start(*FIT, "--n-jobs=1", "--on-failure=skip")
     wait_until(lambda: (tmp_path / "calls").stat().st_size > 50, process)
     os.kill(process.pid, signal.SIGTERM)
     check_end(process, signal.SIGTERM, [])

@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lodl.cli._tables import check_categories, columns_of_fit, read_data, write_decisions
+from lodl.cli._tables import (
+    check_categories,
+    check_out,
+    columns_of_fit,
+    read_data,
+    write_decisions,
+)
 from lodl.errors import DataError, InvalidInputError
 
 
@@ -134,3 +140,17 @@ def test_a_file_in_another_encoding_is_refused_with_advice(tmp_path):
     (tmp_path / "y.csv").write_bytes("Käse\n1\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"labels in .*y\.csv cannot be read: save it as UTF-8"):
         read_data(None, tmp_path / "y.csv", None, None)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("plan.txt", r"`out` must end with \.csv, \.json or \.npy, got .*plan\.txt"),
+        ("nowhere/plan.csv", "`out` must be a file in a folder that exists, got "),
+        ("folder.csv", "`out` must be a file in a folder that exists, got "),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, place, message):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InvalidInputError, match=message):
+        check_out(tmp_path / place, ".csv", ".json", ".npy")

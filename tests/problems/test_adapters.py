@@ -7,7 +7,6 @@ every test below by one entry in each table it can join.
 
 import doctest
 import pickle
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ import pytest
 
 from lodl import Oracle
 from lodl.errors import InvalidInputError, OracleError, ProblemError, ShapeError
-from lodl.problems.command import CommandProblem
 from lodl.problems.cvxpy import CvxpyProblem
 from lodl.problems.gurobi import GurobiProblem
 from lodl.problems.highs import LinearProgram, RecourseProgram
@@ -121,29 +119,6 @@ def in_pyepo():
     return PyepoProblem(knapsackModel(WEIGHTS, np.array(CAPACITY), solver="appsi_highs"))
 
 
-PROGRAM = """
-import json, sys
-from itertools import product
-weights, capacity = {weights}, {capacity}
-for line in sys.stdin:
-    call = json.loads(line)
-    best = None
-    for z in product([0, 1], repeat=5):
-        if all(sum(w * x for w, x in zip(row, z)) <= room
-               for row, room in zip(weights, call.get("context") or capacity)):
-            value = sum(v * x for v, x in zip(call["prediction"], z))
-            if best is None or value > best[0]:
-                best = value, z
-    print(json.dumps(dict(decision=best[1]) if best else dict(error="infeasible")), flush=True)
-"""
-
-
-def in_a_program():
-    program = PROGRAM.format(weights=WEIGHTS.tolist(), capacity=CAPACITY)
-    command, gain = [sys.executable, "-c", program], lambda z, y: float(np.dot(z, y))
-    return CommandProblem(command, "max", objective=gain, persistent=True)
-
-
 def by_name(name):
     return {
         "context": lambda capacity: {name: np.array(capacity)},
@@ -162,7 +137,6 @@ KNAPSACKS = {
     "cp-sat": Knapsack(in_cp_sat, tuple),
     "gurobi": Knapsack(in_gurobi, tuple),
     "pyepo": Knapsack(in_pyepo, None),
-    "program": Knapsack(in_a_program, list),
 }
 every_knapsack = pytest.mark.parametrize("name", KNAPSACKS)
 with_context = pytest.mark.parametrize(
@@ -388,7 +362,7 @@ def test_a_time_limit_without_a_decision_is_a_failed_call(make, status):
         make().solve(np.random.default_rng(0).random(50))
 
 
-@pytest.mark.parametrize("name", [name for name in KNAPSACKS if name != "program"])
+@pytest.mark.parametrize("name", KNAPSACKS)
 def test_a_prediction_of_the_wrong_size_is_refused(name):
     with pytest.raises(ShapeError, match=r"A prediction must have .*5.*, got (shape )?\(3,\)"):
         KNAPSACKS[name].make().solve(np.ones(3))
@@ -437,9 +411,7 @@ def test_predictions_are_projected_on_the_range_of_the_parameter(name):
     np.testing.assert_array_equal(problem.project(np.array([[-1.0, 2.0]])), [[0, 2]])
 
 
-@pytest.mark.parametrize(
-    "module", ["highs", "cvxpy", "command", "pyomo", "pyepo", "ortools", "gurobi"]
-)
+@pytest.mark.parametrize("module", ["highs", "cvxpy", "pyomo", "pyepo", "ortools", "gurobi"])
 def test_the_examples_of_an_adapter_run(module):
     results = doctest.testmod(import_module(f"lodl.problems.{module}"))
     assert results.attempted > 0

@@ -13,7 +13,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from lodl._json import package_version
 from lodl.cli._demo import demo
-from lodl.cli._learn import learn
 from lodl.cli._models import compare, decide, evaluate, fit, report
 from lodl.cli._options import Command, Context, Labels, Names, calls_solver
 from lodl.cli._tables import read_data
@@ -109,7 +108,6 @@ _EXAMPLES: dict[Callable[..., None], list[str]] = {  # in the order of the help
         "    --out decisions.csv",
     ],
     compare: ["lodl compare model other-model"],
-    learn: ["lodl learn depot.py:Depot --labels demand.csv --id day --out loss.safetensors"],
     store: ["lodl store answers.db"],
 }
 for command, lines in _EXAMPLES.items():

@@ -275,7 +275,7 @@ def _as_table(decisions: Sequence[Any]) -> np.ndarray[Any, Any]:
 
 def check_out(path: Path, *suffixes: str) -> None:
     """Check that a file can be written, before hours are spent on its content."""
-    if suffixes and path.suffix not in suffixes:
+    if path.suffix not in suffixes:
         *first, last = suffixes
         raise InvalidInputError(f"`out` must end with {', '.join(first)} or {last}, got {path}.")
     if path.is_dir() or not path.absolute().parent.is_dir():

@@ -6,14 +6,11 @@ its residuals at which decisions are cheapest. A learned loss knows these costs,
     b = argmin_b sum_i L_i(y_hat_i + b)
 
 over out-of-fold predictions y_hat, without a solver call. It also mends models that were trained on
-the loss itself. Without such a loss, solver calls search one level for all numbers of a label. A
-shift is judged on instances whose residuals it was not computed from.
+the loss itself. A shift is judged on instances whose residuals it was not computed from.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,26 +18,16 @@ import numpy as np
 from lodl._typing import Array
 from lodl.learning._folds import Folds
 from lodl.learning._search import Contender, Index
-from lodl.losses import Family, LearnedLoss
+from lodl.losses import LearnedLoss
 from lodl.report import Estimate
 
 LEVELS = (  # of the quantiles of residuals that are tried
     *(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4),
     *(0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995),
 )
-_FIRST = (0.2, 0.8)  # levels that show the direction
-_SMALL = (0.4, 0.6)  # levels to try if neither of these helps
-_N_JUDGED = 150  # instances that choose the level
-_MOST_LEVELS = 8  # levels that are tried: two or four, then steps in one direction
 _FEWEST = 20  # out-of-fold predictions that a learned loss can shift
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
 _MAX_STEPS = 100  # L-BFGS steps per rounding
-
-
-def n_corrections(n_instances: int, *, by_loss: bool) -> int:
-    """Return the most solver calls per instance that the corrections of two models take."""
-    n_judged = 0 if by_loss else min(_N_JUDGED, n_instances)
-    return 2 + math.ceil(2 * _MOST_LEVELS * n_judged / n_instances)
 
 
 def shifted(contender: Contender, level: float, y: Array, folds: Folds) -> Contender:
@@ -70,11 +57,6 @@ def shifted_by_loss(contender: Contender, loss: LearnedLoss, folds: Folds) -> Co
     best = int(np.argmin([values.mean() for values in losses]))
     gain = Estimate.of(losses[best] - loss.value(own.y_hat[rows], rows))
     return own if gain.mean > gain.standard_error else levels[best]
-
-
-def can_correct(family: Family) -> bool:
-    """Return whether losses of a family can shift predictions: convex, and fitted to regrets."""
-    return family.is_convex and not family.uses_slopes
 
 
 def shift_of(loss: LearnedLoss, y_hat: Array, rows: Index) -> Array:
@@ -109,41 +91,3 @@ def _shifted(
         if len(others := rows[groups != group]):
             y_hat[rows[groups == group]] += shift(others)
     return replace(contender, name=f"{contender.name}, {how}", y_hat=y_hat, shift=shift(rows))
-
-
-def best_shift(
-    contender: Contender,
-    y: Array,
-    folds: Folds,
-    regrets: Callable[[Array, Index], Array],
-    *,
-    seed: int = 0,
-) -> Contender | None:
-    """Return a contender with the shift that decides best, without regrets; None if none helps."""
-    rows = folds.validation
-    if len(rows) > _N_JUDGED:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, _N_JUDGED, replace=False))
-
-    @cache
-    def mean_of(level: float) -> float:
-        return _mean(regrets(shifted(contender, level, y, folds).y_hat[rows], rows))
-
-    for pair in (_FIRST, _SMALL):  # then outwards, in the direction in which decisions get better
-        best = min(pair, key=mean_of)
-        if mean_of(best) < _mean(contender.regret[rows]):
-            break
-    else:
-        return None
-    for step in (1, -1):
-        place = LEVELS.index(best) + step
-        while 0 <= place < len(LEVELS) and mean_of.cache_info().currsize < _MOST_LEVELS:
-            if mean_of(LEVELS[place]) >= mean_of(best):
-                break
-            best, place = LEVELS[place], place + step
-    return shifted(contender, best, y, folds)
-
-
-def _mean(regret: Array) -> float:
-    """Return the mean of regrets, infinite if most of the calls failed."""
-    known = regret[np.isfinite(regret)]
-    return float(known.mean()) if 2 * len(known) > len(regret) else math.inf

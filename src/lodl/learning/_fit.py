@@ -40,6 +40,7 @@ from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import BASELINE, ChangedDecision, Failures, FitResult
 
+_N_CORRECTED = 2  # contenders that are scored again with a correction
 _N_CHANGES = 5  # most instances to show whose regret fell, and as many whose regret rose
 _LONG = 60.0  # seconds of solver calls that are announced even if nothing else is logged
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
@@ -58,8 +59,7 @@ def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
     situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
     n_models = len(evidence.families) + stops_early + N_EXTRA
     if _is_corrected(evidence, trainer):
-        by_loss = situation.is_affine or any(map(corrections.can_correct, evidence.families))
-        n_models += corrections.n_corrections(n, by_loss=by_loss) + stops_early
+        n_models += _N_CORRECTED + stops_early
 
     def n_looks(n_rounds: int) -> int:
         if evidence.by_estimate:
@@ -134,7 +134,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     contenders = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
     last = [model for model in contenders if model.round == contenders[-1].round]
-    losses = (of.loss for of in last if is_affine or corrections.can_correct(of.loss.family))
+    losses = (of.loss for of in last if is_affine or of.loss.family.can_be_rounded)
     judge = next(losses, None)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     shift = None
@@ -220,22 +220,18 @@ def _corrected(
     """Return a contender with the best simple correction, or as it is if none helps.
 
     `judge` finds the shift of models without a loss, or says if a shift is worth the solver calls.
+    Without it and such a loss, there is no shift.
     """
     if contender.shrinkage:
         return contender
     y, folds = trainer.data.y, trainer.folds
-    has_own = not contender.is_baseline and corrections.can_correct(contender.loss.family)
+    has_own = not contender.is_baseline and contender.loss.family.can_be_rounded
     loss = contender.loss if has_own else judge
     if evidence.situation.is_affine:
         shifted = corrections.shifted_to_means(contender, y, folds)
         moved = shifted if _is_worth(judge, folds.validation, contender, shifted) else None
-    elif loss is not None:
-        moved = corrections.shifted_by_loss(contender, loss, folds)
-    elif evidence.by_estimate:
-        moved = None
     else:
-        seed = evidence.random_state
-        moved = corrections.best_shift(contender, y, folds, evidence.regrets, seed=seed)
+        moved = None if loss is None else corrections.shifted_by_loss(contender, loss, folds)
     return contender if moved is None else board.score(moved)
 
 

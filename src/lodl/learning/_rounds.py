@@ -169,8 +169,12 @@ class Evidence:
 
     def judged(self, contender: Contender, rows: Index) -> Contender:
         """Return a contender with the regrets of the solver's decisions at some positions."""
+        y_hat, instances, seed = contender.y_hat[rows], self.instances.take(rows), self.random_state
+        exact = AtPredictions(y_hat, scale=1.0, n_exact=1)
+        sampler = AdjacentVertices(y_hat) if self.is_near else exact
+        samples = self.oracle.sample(instances, sampler, 1, random_state=seed)
         regret = np.full(len(contender.y_hat), np.nan)
-        regret[rows] = self.regrets(contender.y_hat[rows], rows)
+        regret[rows] = samples.first_regrets()
         name, seconds = contender.name + BY_THE_SOLVER, time.perf_counter() - self.started
         return replace(contender, name=name, regret=regret, n_calls=self.n_calls, seconds=seconds)
 
@@ -186,13 +190,6 @@ class Evidence:
         """Return whether two rounds in a row, of different predictions, met few new decisions."""
         last = self.new_shares[-2:]
         return len(last) == 2 and max(last) < _FEW_NEW
-
-    def regrets(self, y_hat: Array, rows: Index) -> Array:
-        """Return the regrets of predictions for the instances at some positions."""
-        exact = AtPredictions(y_hat, scale=1.0, n_exact=1)
-        sampler, seed = AdjacentVertices(y_hat) if self.is_near else exact, self.random_state
-        samples = self.oracle.sample(self.instances.take(rows), sampler, 1, random_state=seed)
-        return samples.first_regrets()
 
     def _sample(self, sampler: Sampler, n: int) -> Samples:
         slopes, seed = self.slopes, self.random_state

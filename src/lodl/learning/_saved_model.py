@@ -21,11 +21,12 @@ from typing import Any
 from lodl._arrays import printable
 from lodl._digest import problem_parameters
 from lodl._json import from_json, write_json, write_text
-from lodl.errors import DataError, InvalidInputError, ModelFolderError
+from lodl.errors import DataError, InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import FitResult
 from lodl.training import Predictor, load_predictor
+from lodl.training._learner import unusable
 
 _VERSION = 3
 _RESULT, _CHECKSUMS = "result.json", "checksums.json"
@@ -74,13 +75,13 @@ def read_model(
         kinds, settings = _PARAMETERS.items(), result.settings
         parameters = {name: from_json(kind, settings.get(name), name) for name, kind in kinds}
     except ValueError as error:
-        raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
+        raise unusable(folder, f"{_RESULT} is damaged ({error})") from error
 
     def model(place: Path) -> Predictor:
         loaded = load_predictor(place, estimator, trusted=trusted)
         n_features, label_shape = loaded.n_features, tuple(loaded.label_shape)
         if n_features != result.n_features or math.prod(label_shape) != len(result.mean_label):
-            raise _unusable(
+            raise unusable(
                 folder,
                 f"a model in it has {n_features} features and labels of shape {label_shape}, "
                 f"{_RESULT} says {result.n_features} and {result.label_shape}",
@@ -91,7 +92,7 @@ def read_model(
     for name in _MODELS:
         numbers = {parts[1] for parts in (file.split("/") for file in files) if parts[0] == name}
         if not numbers or numbers != set(map(str, range(len(numbers)))):
-            raise _unusable(folder, f"{name} must be numbered from 0, got {sorted(numbers)}")
+            raise unusable(folder, f"{name} must be numbered from 0, got {sorted(numbers)}")
         models[name] = [model(folder / name / str(i)) for i in range(len(numbers))]
     return result, parameters, models
 
@@ -106,18 +107,18 @@ def _read(folder: Path) -> tuple[FitResult, Mapping[str, str]]:
     files, digests = _checksums(folder), _digests(folder)
     for name in sorted(digests.keys() | files.keys() | {_RESULT}):
         if name not in digests:
-            raise _unusable(folder, f"{name} is missing")
+            raise unusable(folder, f"{name} is missing")
         if digests[name] != files.get(name):
-            raise _unusable(folder, f"{name} is damaged, or was not saved with the model")
+            raise unusable(folder, f"{name} is damaged, or was not saved with the model")
     try:
         return FitResult.from_json((folder / _RESULT).read_text(encoding="utf-8")), files
     except (DataError, OSError, UnicodeDecodeError) as error:
-        raise _unusable(folder, f"{_RESULT} is damaged ({error})") from error
+        raise unusable(folder, f"{_RESULT} is damaged ({error})") from error
 
 
 def _checksums(folder: Path) -> Mapping[str, str]:
     if not (folder / _CHECKSUMS).is_file():
-        raise _unusable(folder, f"there is no {_CHECKSUMS} in it")
+        raise unusable(folder, f"there is no {_CHECKSUMS} in it")
     try:
         content = json.loads((folder / _CHECKSUMS).read_text(encoding="utf-8"))
         version = content.get("lodl_model") if isinstance(content, dict) else None
@@ -125,9 +126,9 @@ def _checksums(folder: Path) -> Mapping[str, str]:
             files: Mapping[str, str] = from_json(Mapping[str, str], content.get("files"))
             return files
     except (OSError, ValueError, RecursionError) as error:
-        raise _unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
+        raise unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
     reads = f"its format is {version!r}, this package reads {_VERSION}"
-    raise _unusable(folder, f"{reads}; use the version of the package that wrote it")
+    raise unusable(folder, f"{reads}; use the version of the package that wrote it")
 
 
 def warn_of_another_problem(problem: Problem, result: FitResult) -> None:
@@ -164,7 +165,3 @@ def _digests(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path != folder / _CHECKSUMS
     }
-
-
-def _unusable(folder: Path, reason: str) -> ModelFolderError:
-    return ModelFolderError(f"The model in {str(folder)!r} cannot be used: {reason}.")

@@ -13,6 +13,7 @@ from lodl.errors import OracleError
 from lodl.losses import LearnedLoss
 from lodl.report import Estimate, Trial
 from lodl.training import Predictor
+from lodl.training._features import Scaling
 
 Index = npt.NDArray[np.intp]
 Masks = npt.NDArray[np.bool_]
@@ -239,7 +240,7 @@ def z_of_curvature(x: Array, y: Array, masks: Masks) -> float:
     rows, labels = (values.reshape(len(x) * n_items, -1) for values in (x, y))
     scale = labels.std(axis=0)
     labels = labels[:, scale > 0] / scale[scale > 0]
-    linear = _standardised(rows)
+    linear = Scaling.of_features(rows).scaled(rows)
     first, second = np.triu_indices(rows.shape[1])
     if len(first) > _MOST_PRODUCTS:
         first = second = np.arange(rows.shape[1])
@@ -255,15 +256,9 @@ def z_of_curvature(x: Array, y: Array, masks: Masks) -> float:
     return max(zs, default=0.0)
 
 
-def _standardised(terms: Array, rows: Any = slice(None)) -> Array:
-    """Return terms in units of the deviation of some rows, whose mean becomes 0."""
-    mean, scale = terms[rows].mean(axis=0), terms[rows].std(axis=0)
-    return np.asarray((terms - mean) / np.where(scale > 0, scale, 1.0))
-
-
 def _squared_errors(terms: Array, labels: Array, in_fold: Masks) -> Array:
     """Return each held-out row's squared error under a ridge regression on the other rows."""
-    scaled = _standardised(terms, in_fold)
+    scaled = Scaling.of_features(terms[in_fold]).scaled(terms)
     rows, mean = scaled[in_fold], labels[in_fold].mean(axis=0)  # the mean of the rows is 0
     gram = rows.T @ rows + _PENALTY * np.eye(rows.shape[1])
     weights = np.linalg.solve(gram, rows.T @ (labels[in_fold] - mean))

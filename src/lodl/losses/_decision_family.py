@@ -1,34 +1,23 @@
-r"""`DecisionFamily`: losses made of sampled decisions, and the proof that they bound the regret.
+r"""`DecisionFamily`: losses made of sampled decisions, which bound or rank the regret.
 
-**Notation.** For an instance with label y and best decision z* = solve(y), let
-e(z; v) = f(z; v) - f(z*; v) be the cost of a decision z above that of z* if the label were v, costs
-counted so that lower is better. An answer about z_k is its regret r_k = e(z_k; y) >= 0 and its
-slope s_k, the derivative of e(z_k; v) by v at v = y. For a linear objective f(z; v) = v . z the
-slope is z_k - z* (z* - z_k if the objective is a gain). If f is affine in the label, under a
-prediction y + d
+For an instance with label y and best decision z* = solve(y), let e(z; v) be the cost of a decision
+z above that of z* if the label were v, costs counted so that lower is better. An answer about z_k
+is its regret r_k = e(z_k; y) >= 0 and its slope s_k, the derivative of e(z_k; v) by v at v = y. If
+the objective is affine in the label, under a prediction y + d
 
     e(z_k; y + d) = r_k + s_k . d                                                            (1)
 
-**The bound.** Let L(d) = max(0, max_k [ r_k - m (r_k + s_k . d) ]) with margin m > 0. If the
-decision taken under y + d is among the z_k, then regret(y + d) <= L(d). Proof:
+and the solver takes z_k only if this is not positive. Therefore, with a margin m >= 1,
 
- 1. The decision z_j taken under y + d is the cheapest there, so f(z_j; y + d) <= f(z*; y + d).
- 2. Hence e(z_j; y + d) <= 0, and by (1) r_j + s_j . d <= 0.
- 3. Therefore -m (r_j + s_j . d) >= 0, and the j-th term is at least r_j.
- 4. r_j is the regret of the prediction; if z_j = z*, the regret is 0 and L >= 0.
- 5. L is a maximum of affine functions of d, so it is convex, and L >= 0.
- 6. At d = 0 the k-th term is (1 - m) r_k <= 0 for m >= 1, so L(0) = 0, the minimum.
+    L(d) = max(0, max_k [ r_k - m (r_k + s_k . d) ])
 
-**When it is exact.** With m = 2 and all decisions, L is the SPO+ loss of Elmachtoub and Grigas
-("Smart 'predict, then optimize'", 2022).
-
-**When it is local.** If f is not affine in the label, (1) is a first-order model around the label:
-good near it, no bound far from it. Held-out samples show it: slopes do not *explain* a decision
+is convex, zero at the label, and at least the regret if the decision taken under y + d is among the
+z_k. The documentation has the proof (decision families). If the objective is not affine, (1) is a
+first-order model around the label. Held-out samples show it: slopes do not *explain* a decision
 that the solver took although another known decision is cheaper by (1).
 
-**Free directions.** Errors that change no difference between decisions cost nothing, and a
-prediction may drift along them until an output layer saturates. A weak squared error prevents that:
-`min_weight`. The documentation has more on decision families.
+Errors that change no difference between decisions cost nothing, and a prediction may drift along
+them until an output layer saturates. A weak squared error prevents that: `min_weight`.
 """
 
 from __future__ import annotations

@@ -124,6 +124,11 @@ class Family(ABC):
         """Return the parameters of several instances. Override it if a batch is faster."""
         return [self.fit(answers) for answers in instances]
 
+    @property
+    def can_be_rounded(self) -> bool:
+        """Whether quasi-Newton methods suit the loss. Decisions have too many kinks to round."""
+        return self.is_convex and not self.uses_slopes
+
     def rounded(self, rounding: float) -> Family:
         """Return a family without kinks, for quasi-Newton methods. `rounding` is their width."""
         return self

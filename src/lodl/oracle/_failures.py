@@ -1,6 +1,5 @@
 """Failed solver calls: what is tolerated (`Options`), their status, number and wording."""
 
-import dis
 import pickle
 import traceback
 from collections.abc import Iterable
@@ -185,27 +184,12 @@ def as_text(error: BaseException) -> str:
 
 
 def what_failed(error: BaseException, context: InstanceContext) -> str:
-    """Return what a problem's function raised, and whether it seems to lack a context."""
+    """Return what a problem's function raised, with a question if it may lack a context."""
     text = f"{type(error).__name__}: {error}"
     is_about_none = isinstance(error, TypeError | AttributeError) and "None" in str(error)
-    if context is None and is_about_none and _uses_an_argument_that_is_none(error):
-        text = f"{text.rstrip('.')}. No `context` was given, but the problem's functions take one."
+    if context is None and is_about_none:
+        text = f"{text.rstrip('.')}. No `context` was given: does the problem need one?"
     return text
-
-
-def _uses_an_argument_that_is_none(error: BaseException) -> bool:
-    """Return whether an argument of the function that raised is None, and its code reads it."""
-    trace = error.__traceback__
-    if trace is None:
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code, values = trace.tb_frame.f_code, trace.tb_frame.f_locals
-    given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    given += code.co_freevars  # inside a comprehension
-    none = {name for name in given if name in values and values[name] is None}
-    used = (step.argval for step in dis.get_instructions(code))  # one name, or two at once
-    return any(none & set(names if isinstance(names, tuple) else [names]) for names in used)
 
 
 def _portable(cause: BaseException) -> BaseException:

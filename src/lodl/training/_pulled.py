@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._typing import Array
-from lodl.losses import Family, LearnedLoss
+from lodl.losses import LearnedLoss
 
 _RIDGE = 1e-2  # least ridge penalty in the pull, as a share of the features' variance
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
@@ -31,11 +31,6 @@ _MAX_STEPS = 80  # per rounding
 _MEMORY = 20  # gradients that L-BFGS remembers
 _TINY = 1e-9  # of the largest curvature or error
 _LEAST_UNIT = 0.01  # u_j, as a share of the mean, in units of the plain model's errors
-
-
-def is_pulled(family: Family) -> bool:
-    """Return whether a family suits `Pulled`: decisions have too many kinks to round."""
-    return family.is_convex and not family.uses_slopes
 
 
 class Pulled:

@@ -19,7 +19,7 @@ from lodl.losses import Family, LearnedLoss, Parameters, is_squared_error
 from lodl.losses._shared_slopes import gathered
 from lodl.training._features import Scaling, as_rows, check_masks, check_numbers, count_items
 from lodl.training._learner import EarlyStopping, Learner, Predictor, file_in, unusable
-from lodl.training._pulled import Pulled, is_pulled
+from lodl.training._pulled import Pulled
 
 __all__ = ["LinearLearner", "LinearPredictor"]
 
@@ -160,7 +160,7 @@ class LinearLearner(Learner):
         known = prepared or self.prepare(x, loss.y, masks)
         masks = check_masks(masks, loss.n_instances)
         trained = [(part.weights, 0) for part in known]
-        if is_pulled(loss.family) and not is_squared_error(loss) and n_steps != 0:
+        if loss.family.can_be_rounded and not is_squared_error(loss) and n_steps != 0:
             trained = [part.pulled(loss) for part in known]
             if n_steps is not None:
                 trained = [(w, n_steps) for w, _ in trained]

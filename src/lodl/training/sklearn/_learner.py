@@ -19,7 +19,6 @@ from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._features import as_rows, check_features, check_masks, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
-from lodl.training._pulled import is_pulled
 from lodl.training.corrected import Corrected, Nested, Residuals
 from lodl.training.linear import N_STEPS
 from lodl.training.sklearn._linear_form import LinearForm, descend, mean_model, pull
@@ -142,7 +141,7 @@ class SklearnLearner(Learner):
         forms = [form for fold in folds if (form := fold.form) is not None]
         if len(forms) < len(folds):
             return [fold.corrected(loss, n_steps) for fold in folds]
-        if is_pulled(loss.family) and n_steps != 0:
+        if loss.family.can_be_rounded and n_steps != 0:
             trained = pull(forms, x, loss, masks)
         else:
             steps = N_STEPS if n_steps is None else n_steps
