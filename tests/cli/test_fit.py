@@ -140,14 +140,16 @@ def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl
     assert err == "Error: --context must be given: the model was fitted with one, got None.\n"
 
 
-def test_test_data_are_evaluated_and_reported_by_commands(folder, fit, run_lodl):
+def test_test_data_are_evaluated_after_the_fit_and_by_a_command(folder, fit, run_lodl):
     names = ["wind", "sun", "rain"]
     pd.DataFrame(X, columns=names).assign(town=np.arange(30) // 3).to_csv("x.csv", index=False)
     pd.DataFrame(X[::-1], columns=names).assign(note=1).to_csv("new.csv", index=False)
     np.save(folder / "y_new.npy", Y[::-1])
-    code, _, err = fit(features="x.csv", groups="town", model="linear", report="page.html")
+    new = {"test-features": "new.csv", "test-labels": "y_new.npy"}
+    new_page = new | {"report": "page.html"}
+    code, said, err = fit(features="x.csv", groups="town", model="linear", **new_page)
     assert code == 0, err
-    assert "30 validation instances" in (folder / "page.html").read_text()
+    assert "30 test instances" in (folder / "page.html").read_text()
     given = ["--problem", "mine:Pick", "--features", "new.csv", "--labels", "y_new.npy"]
     code, table, err = run_lodl("evaluate", "model", *given)
     assert code == 0, err
@@ -155,12 +157,10 @@ def test_test_data_are_evaluated_and_reported_by_commands(folder, fit, run_lodl)
     assert [row[:13].strip() for row in rows[1:3]] == ["plain model", "mean label"]
     assert rows[6].startswith("Regret per instance, in EUR: 30 test instances")
     assert rows[7].startswith("This model decides like the plain model: regret ")
-    code, _, err = run_lodl("report", "model", *given, "--out", "page.html")
-    assert code == 0, err
-    assert "30 test instances" in (folder / "page.html").read_text()
-    code, _, err = run_lodl("report", "model", *given[:4])
+    assert "\n".join(rows[:6]) in said
+    code, _, err = fit(out="other", **{"test-features": "new.csv"})
     assert code == 2
-    assert "--features, --labels and --problem must be given together" in err
+    assert "--test-features" in err
 
 
 def test_a_network_is_named_again(folder, fit, run_lodl):

@@ -58,6 +58,9 @@ def fit(
     out: Annotated[Path, option(MODEL, "Folder to write the model to.")],
     context: Context = None,
     names: Names = None,
+    test_features: Annotated[_Path, option(DATA, "Features to evaluate the model on.")] = None,
+    test_labels: Annotated[_Path, option(DATA, "Labels of these instances.")] = None,
+    test_context: Annotated[_Path, option(DATA, "Contexts of these instances.")] = None,
     model: Annotated[str, option(MODEL, f"{MODELS}.")] = "linear",
     ensemble: Annotated[bool, option(MODEL, "Average the models of all losses, or not.")] = True,
     seed: Seed = 0,
@@ -77,7 +80,11 @@ def fit(
         raise InvalidInputError(
             f"`out` must not exist yet, got {out}. Name another folder, or add --overwrite."
         )
+    if (test_features is None) != (test_labels is None):
+        raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
     x, y, contexts = tables.read_data(features, labels, context, names)
+    files = (test_features, test_labels, test_context)
+    test = None if test_features is None else tables.read_data(*files, names)
     x, held_together = tables.groups_of(x, groups)
     if validation is not None and validation >= 1 and validation == int(validation):
         validation = int(validation)
@@ -100,9 +107,16 @@ def fit(
         fitted.fit(x, y, context=contexts, validation=folds, groups=held_together)
     fitted.save(out, overwrite=overwrite)
     typer.echo(fitted.summary().partition("\n\n")[0] + "\n")  # the log has had all trials
+    evaluation = None
+    if test is not None:
+        new, _ = tables.columns_of_fit(test[0], fitted.result_.feature_names)
+        evaluation = fitted.evaluate(new, *test[1:])
+        typer.echo(f"{evaluation}\n")
     typer.echo(f"Model: {out}")
     if report is not None:
-        typer.echo(f"Report: {fitted.report(report)}")
+        from lodl.report.fit_page import write_page  # needs the extra `report`
+
+        typer.echo(f"Report: {write_page(fitted.result_, report, evaluation)}")
     given = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"
     if names is not None:
         given += f" --id {shlex.quote(names)}"
