@@ -304,7 +304,8 @@ def test_the_contract_of_a_problem_is_kept(fully_invested):
 def test_a_prediction_that_is_not_finite_is_refused(bad):
     y_hats = np.zeros((3, 2))
     y_hats[2, 1] = bad
-    with pytest.raises(InvalidInputError, match=rf"`y_hats` must be finite, got {bad} at \(2, 1\)"):
+    message = rf"`y_hats` must be finite, got {bad} in row 2, column 1\."
+    with pytest.raises(InvalidInputError, match=message):
         Portfolio().solve_many(y_hats, np.eye(2))
 
 
