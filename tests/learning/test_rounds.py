@@ -189,7 +189,7 @@ def test_the_family_fits_the_objective():
 
 def test_too_few_samples_for_a_family_are_said(caplog):
     learn(n_rounds=1, family=lodl.Quadratic(rank=2))
-    assert "240 parameters per instance, and 9 samples are few for them" in caplog.text
+    assert "120 parameters per instance, and 9 samples are few for them" in caplog.text
 
 
 def test_a_round_does_not_win_because_its_hard_instances_failed():

@@ -489,7 +489,7 @@ def test_a_log_on_a_read_only_medium_is_an_error_that_says_what_to_copy(mounted)
 @pytest.mark.slow
 def test_a_full_disk_is_an_error_and_what_fits_is_kept(mounted):
     folder, run = mounted
-    done = run("size=512k", "full", str(folder))
+    done = run("size=256k", "full", str(folder))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["StoreError: no space", "ok", "same", "fewer"]
 
