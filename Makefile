@@ -68,7 +68,7 @@ $(DEMO): pyproject.toml constraints.txt
 	touch $@
 
 $(READY): $(DEMO) benchmarks/pyproject.toml
-	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all]' --editable ./benchmarks --group dev --group docs
+	$(BIN)/pip install --quiet -c constraints.txt --editable '.[all,onnx,mlflow]' --editable ./benchmarks --group dev --group docs
 	touch $@
 
 clean:
