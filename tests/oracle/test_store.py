@@ -519,6 +519,15 @@ def test_a_store_that_another_process_locks_is_an_error_that_says_so(loop, y, st
     assert len(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == 6
 
 
+@pytest.fixture
+def many_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("many_switches")
 @pytest.mark.parametrize("is_file", [True, False], ids=["file", "memory"])
 def test_two_threads_that_share_an_oracle_agree(loop, store, is_file):
     y = np.random.default_rng(0).normal(size=(40, 5))

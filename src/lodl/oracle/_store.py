@@ -95,11 +95,13 @@ class _Index:
     def find(self, ids: Iterable[bytes]) -> Iterator[tuple[Block, _Rows, _Rows]]:
         """Yield blocks, rows of them, and the places of these rows' ids; the first answers first.
 
-        A place is yielded with a block only once at a time.
+        A place is yielded with a block only once at a time. Rows that another thread adds meanwhile
+        are not found.
         """
+        n_rows, starts = self._n_rows, np.array(self._starts)
         numbers = np.array([self._first.get(id_, -1) for id_ in ids], dtype=np.intp)
-        places, starts = np.arange(len(numbers)), np.array(self._starts)
-        while (is_known := numbers >= 0).any():
+        places = np.arange(len(numbers))
+        while (is_known := (numbers >= 0) & (numbers < n_rows)).any():
             numbers, places = numbers[is_known], places[is_known]
             of_block = np.searchsorted(starts, numbers, side="right") - 1
             for number in np.flatnonzero(np.bincount(of_block)).tolist():
