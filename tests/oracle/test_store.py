@@ -519,15 +519,27 @@ def test_a_store_that_another_process_locks_is_an_error_that_says_so(loop, y, st
     assert len(Oracle(loop(), store=store).sample(y, **ARGUMENTS)) == 6
 
 
-@pytest.fixture
-def many_switches():
-    before = sys.getswitchinterval()
+def test_rows_that_another_thread_adds_are_found_whole_or_not_at_all():
+    before, ids = sys.getswitchinterval(), [bytes([number]) for number in range(1, 201)]
+    answers = np.zeros((20, 1), _store.ANSWER)
     sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+    try:
+        for trial in range(60):
+            index, rng = _store._Index(), np.random.default_rng(trial)
+            blocks = [
+                _store.Block(rng.permutation(ids)[:20].tolist(), 0, answers, np.empty((0, 2)), {})
+                for _ in range(40)
+            ]
+            adding = threading.Thread(target=lambda: [*map(index.add, blocks)])  # noqa: B023
+            adding.start()
+            while adding.is_alive():
+                for block, rows, places in index.find(ids):
+                    assert [block.ids[row] for row in rows] == [ids[place] for place in places]
+            adding.join()
+    finally:
+        sys.setswitchinterval(before)
 
 
-@pytest.mark.usefixtures("many_switches")
 @pytest.mark.parametrize("is_file", [True, False], ids=["file", "memory"])
 def test_two_threads_that_share_an_oracle_agree(loop, store, is_file):
     y = np.random.default_rng(0).normal(size=(40, 5))
