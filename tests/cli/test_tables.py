@@ -73,8 +73,22 @@ def test_files_with_ids_are_put_in_the_order_of_the_first(read):
 @pytest.mark.parametrize(
     ("names", "texts", "message"),
     [
-        ("dya", {"labels": "day,a\n1,2\n"}, "`names` must be a column, got 'dya'. .* 'day'"),
+        (
+            "dya",
+            {"labels": "day,a\n1,2\n"},
+            "`names` must be a column, got 'dya'. .* 'day'. .* are day, a",
+        ),
         ("d", {"features": "d,t\nu,1\nv,2\n", "labels": "d,a\nu,1\n"}, "each d, but v is missing"),
+        (
+            "d",
+            {"features": "d,t\n1.3.2024,1\n2.3.2024,2\n", "labels": "d,a\n1.3.2024,1\n"},
+            r"each d, but 02\.03\.2024 is missing",
+        ),
+        (
+            "d",
+            {"features": "d,t\n2024-03-01,1\n2024-03-02,2\n", "labels": "d,a\n2024-03-01,1\n"},
+            "each d, but 2024-03-02 is missing",
+        ),
         (None, {"labels": "a,b\n1,2\n3,x\n"}, r"got 'x' in row 1, column 'b'\. Leave a missing"),
         ("d", {"labels": "d,b\nu,2\nv,x\n"}, r"got 'x' in row 1 \('v'\), column 'b'"),
         (None, {"labels": "day,b\nmon,2\n"}, "column 'day'.* names the instances, add --id day"),

@@ -95,7 +95,7 @@ def test_the_history_has_a_row_for_every_model_that_was_tried(model):
     names = [row.name for row in model.result_.trials]
     assert names[:5] == [
         "squared error",
-        "squared error, not stopped",
+        "squared error, without early stopping",
         "DecisionHinges()",
         "DecisionHinges()",
         "DecisionHinges(squared_error=1.0)",

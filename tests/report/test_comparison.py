@@ -85,6 +85,7 @@ def test_the_table_has_a_row_for_every_result(fit_result):
     one = fit_result()
     text = str(Comparison({"A": one, "B": shifted(one, 1.0), "C": one}))
     assert [line[0] for line in text.splitlines()[1:4]] == ["A", "B", "C"]
+    assert text.splitlines()[4].startswith("Validation regret per instance, in EUR; ")
     assert "A decides better than B, by " in text
 
 

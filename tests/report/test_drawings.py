@@ -38,12 +38,12 @@ def rows_of_gain(**means):
 def test_the_gain_is_drawn_with_its_paired_interval():
     evaluation, names, (interval,) = rows_of_gain(plain=2.0, model=1.0)
     gain = evaluation.gain("plain")
-    assert names == ["over plain"]
+    assert names == ["less than plain"]
     assert interval == pytest.approx([gain.low, gain.high])
 
 
 def test_the_mean_label_is_drawn_only_if_nothing_simple_is_better():
     _, names, _ = rows_of_gain(**{"plain": 2.0, MEAN_LABEL: 9.0, "model": 1.0})
-    assert names == ["over plain"]
+    assert names == ["less than plain"]
     _, names, _ = rows_of_gain(**{"plain": 2.0, MEAN_LABEL: 1.5, "model": 1.0})
-    assert names == ["over plain", f"over {MEAN_LABEL}"]
+    assert names == ["less than plain", f"less than {MEAN_LABEL}"]

@@ -6,7 +6,7 @@ import sklearn
 
 import lodl
 from lodl.evaluation import diagnose, summarise
-from lodl.report import Evaluation
+from lodl.report import Comparison, Evaluation
 
 
 class Pick(lodl.LinearProblem):
@@ -43,6 +43,13 @@ def test_the_result_of_a_fit_is_its_summary(fit_result):
     html = result._repr_html_()
     assert "Use this model: " in html
     assert html.count("<tr>") == 1 + len(result.trials)
+
+
+def test_a_comparison_of_fits_is_a_table_with_its_conclusions(fit_result):
+    comparison = Comparison({"A": fit_result(), "<B>": fit_result()})
+    html = comparison._repr_html_()
+    assert html.count("<tr>") == 3
+    assert "No clear difference between A and &lt;B&gt;" in html
 
 
 def test_losses_and_what_is_said_about_them_are_tables(y, loss):

@@ -41,7 +41,10 @@ def read_data(
     columns = [column for table in tables.values() if is_frame(table) for column in table.columns]
     if names is not None and names not in columns:
         hint = meant(names, columns, "{!r}")
-        raise InvalidInputError(f"`names` must be a column, got {names!r}.{hint}")
+        listed = (
+            f" The columns are {', '.join(dict.fromkeys(map(str, columns)))}." if columns else ""
+        )
+        raise InvalidInputError(f"`names` must be a column, got {names!r}.{hint}{listed}")
     first = None
     for what, table in tables.items():
         if names is not None and is_frame(table) and names in table.columns:
@@ -77,8 +80,10 @@ def _in_rows_of(table: Any, first: Any, what: str) -> Any:
     if not (table.index.is_unique and first.index.is_unique):
         return table
     for missing in first.index.difference(table.index):
+        form = first.attrs.get("dates", "")
+        name = missing.strftime(form) if "%" in form else str(missing).removesuffix(" 00:00:00")
         expected = f"a row for each {first.index.name}"
-        raise InvalidInputError(f"`{what}` must have {expected}, but {missing} is missing.")
+        raise InvalidInputError(f"`{what}` must have {expected}, but {name} is missing.")
     return table.loc[first.index]
 
 

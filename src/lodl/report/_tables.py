@@ -248,7 +248,17 @@ class Comparison:
         return sentences
 
     def __str__(self) -> str:
-        return "\n".join([self.table().text(), "", *self.sentences()])
+        return "\n".join([self.table().text(), self._note, "", *self.sentences()])
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.table().texts()
+        return notebook_html("", [self._note, *self.sentences()], rows, header)
+
+    @property
+    def _note(self) -> str:
+        unit = next(iter(self.results.values())).unit
+        in_its = f", in {unit}" if unit else ""
+        return f"Validation regret per instance{in_its}; gains with 95% intervals."
 
 
 def _conclusion(gain: Estimate, first: str, other: str, unit: str) -> str:
@@ -256,7 +266,7 @@ def _conclusion(gain: Estimate, first: str, other: str, unit: str) -> str:
     if gain.n_instances < FEWEST:
         return too_few(gain.n_instances, f"to tell {first} from {other}")
     if gain.low <= 0 <= gain.high:
-        return f"No clear difference between {first} and {other}: what there is may be chance."
+        return f"No clear difference between {first} and {other}: it may be chance."
     better, worse = (other, first) if gain.mean > 0 else (first, other)
     mean, low, high = amounts(abs(gain.mean), *sorted((abs(gain.low), abs(gain.high))))
     size = f"{mean}{unit} per instance (95% interval: {low} to {high})"

@@ -22,7 +22,7 @@ __all__ = ["write_page"]
 _WIDTH = 4.2  # inches of a figure, about the width of a phone
 _CAVEAT = (
     "These instances selected the model, so expect a little less on new ones. For a figure on new "
-    "data, pass features and labels that the fit did not see: report(path, X, Y)."
+    "data, pass features and labels that the fit did not see to `model.report` or `lodl report`."
 )
 _ON_NEW_DATA = "None of these instances trained or selected a model."
 _GAIN_TEXT = (
@@ -39,9 +39,10 @@ _TRIALS_TEXT = (
     "selected by these decisions, so its regret looks a little better here than on new data."
 )
 _FOOTER = (
-    "Regret is how much more a decision costs than the best decision in hindsight. It is measured "
+    "Regret is how much worse a decision is than the best decision in hindsight. It is measured "
     "under the true label, on instances that the model was not trained on. The model was trained "
-    "for one feasible set: evaluate it again if a capacity, a budget or a network changes."
+    "for the constraints of its training data: evaluate it again before you change a capacity, a "
+    "budget or a network."
 )
 
 
@@ -117,7 +118,7 @@ def _changes_section(result: FitResult) -> Section:
     improved = [row for row in result.changes if row.regret_selected < row.regret_baseline]
     others = [row for row in result.changes if row.regret_selected >= row.regret_baseline]
     blocks = tuple(
-        Block(title, tables=(_changes_table(title, rows),))
+        Block(f"{title}, {result.unit}" if unit else title, tables=(_changes_table(title, rows),))
         for title, rows in (("Improved most", improved), ("Got worse most", others))
         if rows
     )

@@ -59,7 +59,7 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
         if avoided.n_instances >= FEWEST:
             axes.plot([avoided.low, avoided.high], [row, row], linewidth=3, **marks)
         axes.plot(avoided.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
-    _name_rows(axes, [f"over {name}" for name in names], margin=0.1)
+    _name_rows(axes, [f"less than {name}" for name in names], margin=0.1)
     axes.set_xlabel(f"worse ◂ regret avoided{_unit(evaluation)} ▸ better", x=1, ha="right")
     return axes
 
