@@ -18,8 +18,8 @@ import scipy.optimize
 from fit_solvers import top_one
 from lodl._threads import one_blas_thread
 from lodl._typing import Array
-from lodl.losses._directed_weighted_mse import directed_squares
 from lodl.losses._least_squares import Objective, Standardised
+from lodl.losses._weighted_mse import directed_squares
 from lodl.oracle import Answers
 from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 

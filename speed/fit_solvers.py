@@ -15,8 +15,8 @@ from scipy.optimize import nnls
 
 from lodl._threads import one_blas_thread
 from lodl.losses import DirectedWeightedMSE
-from lodl.losses._directed_weighted_mse import directed_squares
 from lodl.losses._least_squares import solve_nnls
+from lodl.losses._weighted_mse import directed_squares
 from lodl.oracle import Answers
 from lodl_benchmarks.convex_directed_quadratic import ConvexDirectedQuadratic
 

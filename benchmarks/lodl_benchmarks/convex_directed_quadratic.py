@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lodl._typing import Array
-from lodl.losses._directed_weighted_mse import directed_squares, directed_weights
 from lodl.losses._family import Parameters, Tensor
 from lodl.losses._least_squares import RidgeFamily, Standardised
+from lodl.losses._weighted_mse import directed_squares, directed_weights
 from lodl.oracle import Answers
 
 _TOLERANCE = 1e-7  # gain of a step; single precision resolves no less

@@ -263,7 +263,7 @@ class AdjacentVertices(Sampler):
     """
 
     y_hat: npt.ArrayLike | None = None  #: Predictions in the labels' shape. Defaults to the labels.
-    scale: Scale = 1.0  #: Without effect: the points have no noise.
+    scale = 1.0  # the points have no noise
     shares_call = True
 
     def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:

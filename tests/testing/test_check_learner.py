@@ -133,6 +133,6 @@ def test_a_fault_is_named(fault, match):
 
 def test_a_class_is_no_learner():
     with pytest.raises(
-        InvalidInputError, match=r"must be an instance of `lodl\.training\.Learner`"
+        InvalidInputError, match=r"must be an instance, got the class GradientDescent"
     ):
         check_learner(GradientDescent)

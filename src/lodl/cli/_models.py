@@ -77,9 +77,8 @@ def fit(
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
     if out.exists() and not overwrite:
-        raise InvalidInputError(
-            f"`out` must not exist yet, got {out}. Name another folder, or add --overwrite."
-        )
+        got = f"{out}. Name another folder, or add --overwrite"
+        raise InvalidInputError(f"`out` must not exist yet, got {got}.")
     if (test_features is None) != (test_labels is None):
         raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
     x, y, contexts = tables.read_data(features, labels, context, names)

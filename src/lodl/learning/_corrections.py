@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.learning._folds import Folds
-from lodl.learning._search import Contender, Index
+from lodl.learning._search import Contender
 from lodl.losses import LearnedLoss
 from lodl.report import Estimate
 

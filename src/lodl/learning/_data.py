@@ -86,10 +86,8 @@ class Data:
         contexts = () if more.context is None else more.context  # an array has no truth value
         for name, ours, theirs in ((called[0], self.x, more.x), (called[1], self.y, more.y)):
             if ours.shape[1:] != theirs.shape[1:]:
-                raise InvalidInputError(
-                    f"`{name}` must have the shape (n, {', '.join(map(str, ours.shape[1:]))}), as "
-                    f"in `fit`, got {theirs.shape}."
-                )
+                wanted = f"the shape (n, {', '.join(map(str, ours.shape[1:]))}), as in `fit`"
+                raise InvalidInputError(f"`{name}` must have {wanted}, got {theirs.shape}.")
         return replace(
             self,
             x=join_rows(self.x, more.x),
@@ -118,10 +116,8 @@ def new_instances(
     labels = labels_of(in_columns(y, result.label_names, "Y", _OF_FIT))
     expected = (np.shape(x)[0], *(result.label_shape or (1,)))
     if labels.shape != expected:
-        raise InvalidInputError(
-            f"`Y` must have the shape {expected}, one row for each row of `X` with the label "
-            f"shape of `fit`, got {labels.shape}."
-        )
+        wanted = f"the shape {expected}, one row for each row of `X` with the label shape of `fit`"
+        raise InvalidInputError(f"`Y` must have {wanted}, got {labels.shape}.")
     check_same_rows(X=x, Y=y)
     return labels, new_contexts(result, x, context, in_score=in_score)
 
@@ -176,10 +172,9 @@ def _in_range(labels: Array, name: str) -> Array:
     """Return labels if their squares are numbers in single precision, in which models train."""
     largest = float(np.abs(labels).max())
     if largest and not _SMALLEST <= largest <= _LARGEST:
-        raise InvalidInputError(
-            f"`{name}` must have its largest number between {_SMALLEST:g} and {_LARGEST:g}, got "
-            f"{largest:.3g}. Choose another unit for the labels."
-        )
+        wanted = f"its largest number between {_SMALLEST:g} and {_LARGEST:g}"
+        got = f"{largest:.3g}. Choose another unit for the labels"
+        raise InvalidInputError(f"`{name}` must have {wanted}, got {got}.")
     return labels
 
 
@@ -199,7 +194,5 @@ def _check_rows(x: Any, y: Any, n: int, called: Sequence[str]) -> None:
         else:
             advice += f": `{features}"
         advice += f".to_numpy().reshape({n}, -1, {x.shape[-1]})`."
-    raise InvalidInputError(
-        f"`{features}` must have one row per instance ({n}, as `{labels}` has), got {len(x)}."
-        f"{advice}"
-    )
+    wanted = f"one row per instance ({n}, as `{labels}` has)"
+    raise InvalidInputError(f"`{features}` must have {wanted}, got {len(x)}.{advice}")

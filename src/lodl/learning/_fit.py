@@ -19,7 +19,7 @@ from lodl._arrays import shortened
 from lodl._digest import digest, problem_parameters
 from lodl._json import package_version
 from lodl._progress import duration
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError, OracleError
 from lodl.learning import _corrections as corrections
 from lodl.learning._folds import Trainer
@@ -28,7 +28,6 @@ from lodl.learning._search import (
     N_EXTRA,
     OVER_CONSTANT,
     Contender,
-    Index,
     Scoreboard,
     average,
     is_right,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import check_same_rows, context_of, row_keys, take_rows
 from lodl._digest import digest
-from lodl._typing import Array
+from lodl._typing import Array, Index, Masks
 from lodl.errors import InvalidInputError, LodlError
 from lodl.learning._data import Data
 from lodl.losses import LearnedLoss
@@ -21,8 +20,6 @@ _N_FOR_HOLDOUT = 3000  # instances from which on one held-out part is enough to 
 _N_FOLDS, _HELD_OUT = 5, 0.2
 _MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how missing values are printed
 
-Index = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 Models = Sequence[Predictor]  # one per fold
 
 _logger = logging.getLogger(__name__)
@@ -32,8 +29,8 @@ _logger = logging.getLogger(__name__)
 class Folds:
     """The instances that train and validate each model."""
 
-    masks: Mask  # whether model k trains on instance i, shape (n_models, n)
-    parts: Mask  # whether instance i validates model k, shape (n_models, n)
+    masks: Masks  # whether model k trains on instance i, shape (n_models, n)
+    parts: Masks  # whether instance i validates model k, shape (n_models, n)
     n_final: int  # a final model may be trained on the first instances, this many
     are_blocks: bool = False  # whether parts are consecutive instances, in the order of time
 
@@ -46,10 +43,9 @@ class Folds:
         n, originals = len(data.y), _originals(data)
         n_copies = n - len(np.unique(originals))
         if n - n_copies < 2:
-            raise InvalidInputError(
-                "`X` and `Y` must have at least 2 different instances, so that one can be held "
-                f"out, got 1 sample{f' and {n_copies} copies of it' if n_copies else ''}."
-            )
+            wanted = "at least 2 different instances, so that one can be held out"
+            got = f"1 sample{f' and {n_copies} copies of it' if n_copies else ''}"
+            raise InvalidInputError(f"`X` and `Y` must have {wanted}, got {got}.")
         if n_copies:
             message = "%d of %d instances are exact copies of others, which are held out together."
             _logger.warning(message, n_copies, n)
@@ -195,7 +191,7 @@ def _mean_steps(models: Models) -> int:
     return round(float(np.mean([model.n_steps for model in models])))
 
 
-def _parts(groups: Index, validation: Any, seed: int, time_order: int = 0) -> Mask:
+def _parts(groups: Index, validation: Any, seed: int, time_order: int = 0) -> Masks:
     """Return parts of whole groups, random or in the order of time: folds, or the latest share."""
     _, numbers = np.unique(groups, return_inverse=True)
     n, n_groups = len(groups), int(numbers.max()) + 1
@@ -219,7 +215,7 @@ def _parts(groups: Index, validation: Any, seed: int, time_order: int = 0) -> Ma
     return np.isin(numbers, order[n_groups - n_held_out :])[np.newaxis]
 
 
-def _of_splitter(splitter: Any, x: Any, y: Array, groups: Index | None) -> tuple[Mask, Mask]:
+def _of_splitter(splitter: Any, x: Any, y: Array, groups: Index | None) -> tuple[Masks, Masks]:
     """Return the masks and parts of a splitter of scikit-learn."""
     splits = list(splitter.split(x, y, groups))
     masks, parts = (np.zeros((len(splits), len(y)), dtype=bool) for _ in range(2))

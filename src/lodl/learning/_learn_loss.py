@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from lodl._arrays import check_predictions
 from lodl._progress import shown_logs
-from lodl._typing import Array, Context
+from lodl._typing import Array, Context, Index
 from lodl.errors import InvalidInputError
 from lodl.learning._defaults import AT_LABELS, Schedule, check_families, warn_of_few_samples
 from lodl.learning._rounds import Evidence, rounds
-from lodl.learning._search import Contender, Index, Scoreboard
+from lodl.learning._search import Contender, Scoreboard
 from lodl.losses import Family, LearnedLoss
 from lodl.oracle import Instances, Oracle, Samples
 from lodl.problems import Problem

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.learning._defaults import AT_LABELS, Schedule, Situation
-from lodl.learning._search import Contender, Index
+from lodl.learning._search import Contender
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
 from lodl.losses._family import mse_weights
 from lodl.losses._shared_slopes import gaps

@@ -6,17 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lodl._typing import Array
+from lodl._typing import Array, Index, Masks
 from lodl.errors import OracleError
 from lodl.losses import LearnedLoss
 from lodl.report import Estimate, Trial
 from lodl.training import Predictor
 from lodl.training._features import Scaling
-
-Index = npt.NDArray[np.intp]
-Masks = npt.NDArray[np.bool_]
 
 _SHRINKAGES = (0.5, 0.75, 1.0)  # shares of the way to the mean label, tried in this order
 N_EXTRA = 2 + len(_SHRINKAGES)  # contenders that `select` scores at most; two are averages

@@ -55,9 +55,8 @@ class DecisionRanking(DecisionFamily):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.temperature < np.inf:
-            raise InvalidInputError(
-                f"`temperature` must be a number above 0, got {self.temperature}."
-            )
+            got = self.temperature
+            raise InvalidInputError(f"`temperature` must be a number above 0, got {got}.")
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return super().parameter_shapes(dim) | {"t": (1,)}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lodl._typing import Array
-from lodl.losses._directed_weighted_mse import directed_weights
 from lodl.losses._family import Parameters, Tensor, check_at_least
 from lodl.losses._least_squares import RidgeFamily, Standardised, solve_nnls
+from lodl.losses._weighted_mse import directed_weights
 from lodl.oracle import Answers
 
 _PULL = 0.01  # ridge penalty of a weight per squared label size, as for squared errors

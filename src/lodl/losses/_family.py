@@ -60,10 +60,8 @@ class Family(ABC):
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_weight <= 1:
-            raise InvalidInputError(
-                "`min_weight` must be a share of the mean weight, between 0 and 1, "
-                f"got {self.min_weight!r}."
-            )
+            wanted = "a share of the mean weight, between 0 and 1"
+            raise InvalidInputError(f"`min_weight` must be {wanted}, got {self.min_weight!r}.")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -147,7 +147,6 @@ def is_held_out(
 
 @one_blas_thread()  # so that sums have one order
 def _fit_chunk(few: Iterable[Answers], family: Family, holdout: float) -> list[InstanceFit]:
-    """Fit a few instances."""
     splits = [_Split(answers, family, holdout) for answers in few]
     learned = [split.learned for split in splits if split.status == FitStatus.FITTED]
     phis = iter(family.fit_many(learned))
@@ -198,9 +197,8 @@ def _measure(family: Family, phi: dict[str, Array], split: _Split) -> InstanceFi
     shapes = {name: array.shape for name, array in phi.items()}
     expected = shapes_like(family, shapes, d.shape[1])
     if shapes != expected:  # a custom family may return anything
-        raise InvalidInputError(
-            f"The fit of {family} must return parameters of the shapes {expected}, got {shapes}."
-        )
+        wanted = f"parameters of the shapes {expected}"
+        raise InvalidInputError(f"The fit of {family} must return {wanted}, got {shapes}.")
     value = value_of(family, phi, d)
     if not value.any():
         return replace(split.unfitted, status=FitStatus.NOTHING_TO_DECIDE)

@@ -58,10 +58,8 @@ def fit_shared(
         1.0
     """
     if not isinstance(family, DecisionFamily):
-        raise InvalidInputError(
-            "`family` must be a decision family such as `lodl.DecisionHinges()` to share "
-            f"decisions, got {family!r}."
-        )
+        wanted = "a decision family such as `lodl.DecisionHinges()` to share decisions"
+        raise InvalidInputError(f"`family` must be {wanted}, got {family!r}.")
     check_holdout(holdout)
     check_can_fit(family, samples.y[0].size)
     pool = samples.pool()

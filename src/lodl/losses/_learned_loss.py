@@ -70,9 +70,7 @@ class FitErrors:
     @classmethod
     def empty(cls, n_instances: int) -> FitErrors:
         """Return fields without values: NaN, and 0 for whole numbers."""
-        fields = cls.dtypes().items()
-        empty = {name: np.nan if dtype.kind == "f" else 0 for name, dtype in fields}
-        return cls(**{name: np.full(n_instances, empty[name], dtype) for name, dtype in fields})
+        return cls.of([{}] * n_instances)
 
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the fields by name."""
@@ -109,16 +107,14 @@ class LearnedLoss:
 
     def __post_init__(self) -> None:
         if len(self.y.shape) < 2 or 0 in self.y.shape:
-            raise InvalidInputError(
-                f"`y` must have shape (n_instances, *label_shape), got {self.y.shape}."
-            )
+            wanted = "shape (n_instances, *label_shape)"
+            raise InvalidInputError(f"`y` must have {wanted}, got {self.y.shape}.")
         own_shapes = {name: rows.shape[1:] for name, rows in self.phi.items()}
         shapes = shapes_like(self.family, own_shapes, self.dim)
         if set(self.phi) != set(shapes):
-            raise InvalidInputError(
-                f"`phi` of {self.family} must have the parameters {sorted(shapes)}, "
-                f"got {sorted(self.phi)}."
-            )
+            wanted = f"the parameters {sorted(shapes)}"
+            got = sorted(self.phi)
+            raise InvalidInputError(f"`phi` of {self.family} must have {wanted}, got {got}.")
         _check_numbers("y", self.y, self.y.shape)
         for name, shape in shapes.items():
             _check_numbers(f"phi[{name!r}]", self.phi[name], (self.n_instances, *shape))
@@ -191,10 +187,9 @@ class LearnedLoss:
         """Check that `y` are the labels of this loss, in single precision if either array is."""
         labels = checks.check_labels(y)
         if labels.shape != self.y.shape:
-            raise InvalidInputError(
-                f"`y` must be the labels the loss was learned for, shape {self.y.shape}, got shape "
-                f"{labels.shape}. For some of its instances, use `loss.subset(index)`."
-            )
+            wanted = f"the labels the loss was learned for, shape {self.y.shape}"
+            got = f"shape {labels.shape}. For some of its instances, use `loss.subset(index)`"
+            raise InvalidInputError(f"`y` must be {wanted}, got {got}.")
         single = np.dtype(np.float32) in (self.y.dtype, np.asarray(y).dtype)
         dtype = np.float32 if single else np.float64
         differs = labels.astype(dtype, copy=False) != self.y.astype(dtype, copy=False)
@@ -224,15 +219,12 @@ class LearnedLoss:
         """Return labels and parameters of the instances `index`."""
         selected = np.asarray(index)
         if selected.ndim != 1 or not len(selected) or selected.dtype.kind not in "iu":
-            raise InvalidInputError(
-                "`index` must be a list of at least one whole number, got "
-                f"{selected.dtype} of shape {selected.shape}. A mask? Use `np.flatnonzero(mask)`."
-            )
+            wanted = "a list of at least one whole number"
+            got = f"{selected.dtype} of shape {selected.shape}. A mask? Use `np.flatnonzero(mask)`"
+            raise InvalidInputError(f"`index` must be {wanted}, got {got}.")
         if selected.min() < 0 or selected.max() >= self.n_instances:
-            raise InvalidInputError(
-                f"`index` must be from 0 to {self.n_instances - 1}, "
-                f"got {selected.min()} to {selected.max()}."
-            )
+            got = f"{selected.min()} to {selected.max()}"
+            raise InvalidInputError(f"`index` must be from 0 to {self.n_instances - 1}, got {got}.")
         return self.y[selected], {name: rows[selected] for name, rows in self.phi.items()}
 
 

@@ -99,10 +99,9 @@ class RidgeFamily(Family):
     def n_columns(self, dim: int) -> int:
         """Return the number of columns of a factor that has at most one per coordinate."""
         if self.rank is not None and self.rank > dim:
-            raise InvalidInputError(
-                f"`rank` must be at most the number of values in a label ({dim}), got {self.rank}. "
-                "Use rank=None for full rank."
-            )
+            wanted = f"at most the number of values in a label ({dim})"
+            got = f"{self.rank}. Use rank=None for full rank"
+            raise InvalidInputError(f"`rank` must be {wanted}, got {got}.")
         return self.rank or dim
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:

@@ -111,10 +111,8 @@ def _settings(family: Family) -> str:
     except TypeError:
         is_same = False
     if not is_same or family_named(type(family).__name__) is not type(family):
-        raise InvalidInputError(
-            f"`family` must be a dataclass whose settings are plain JSON for a loss to be saved, "
-            f"got {family!r}."
-        )
+        wanted = "a dataclass whose settings are plain JSON for a loss to be saved"
+        raise InvalidInputError(f"`family` must be {wanted}, got {family!r}.")
     return settings
 
 

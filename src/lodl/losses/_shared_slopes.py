@@ -66,7 +66,6 @@ class SharedSlopes:
         return replace(self, gradient=self.gradient.to(dtype))
 
     def gaps(self, d: Tensor) -> Tensor:
-        """Return s_k . d of errors (n, m, D), shape (n, m, M)."""
         if len(parts := self._parts(d)) > 1:
             return np.concatenate([self[rows].gaps(d[rows]) for rows in parts])
         if self.decision is not None:
@@ -77,7 +76,6 @@ class SharedSlopes:
         return products - _take(products, self.own[:, None])
 
     def mixed(self, weights: Tensor) -> Tensor:
-        """Return sum_k w_k s_k of weights (n, m, M), shape (n, m, D)."""
         if len(parts := self._parts(weights)) > 1:
             return np.concatenate([self[rows].mixed(weights[rows]) for rows in parts])
         if self.decision is not None:
@@ -103,15 +101,13 @@ class SharedSlopes:
         """Check arrays that may come from a file."""
         for part, array in list(self.parts().items())[1:]:
             if array.ndim != 2 or len(array) != len(self.own) or array.dtype.kind not in "iu":
-                raise InvalidInputError(
-                    f"`{name}.{part}` must be whole numbers of shape (n, m), got {array.dtype} of "
-                    f"shape {array.shape}."
-                )
+                wanted = "whole numbers of shape (n, m)"
+                got = f"{array.dtype} of shape {array.shape}"
+                raise InvalidInputError(f"`{name}.{part}` must be {wanted}, got {got}.")
             if array.size and not 0 <= array.min() <= array.max() < len(self.gradient):
-                raise InvalidInputError(
-                    f"`{name}.{part}` must be from 0 to {len(self.gradient) - 1}, got "
-                    f"{array.min()} to {array.max()}."
-                )
+                wanted = f"from 0 to {len(self.gradient) - 1}"
+                got = f"{array.min()} to {array.max()}"
+                raise InvalidInputError(f"`{name}.{part}` must be {wanted}, got {got}.")
 
 
 def gaps(slope: Tensor | SharedSlopes, d: Tensor) -> Tensor:
@@ -167,10 +163,8 @@ def join_slopes(arrays: Mapping[str, Tensor]) -> dict[str, Tensor | SharedSlopes
     phi = {name: array for name, array in arrays.items() if not name.startswith("slope.")}
     parts = {name[6:]: array for name, array in arrays.items() if name not in phi}
     if parts and {"gradient", "own"} != set(parts) - {"decision"}:
-        raise InvalidInputError(
-            "Shared slopes must have the arrays `gradient`, `own` and perhaps `decision`, "
-            f"got {sorted(parts)}."
-        )
+        wanted = "the arrays `gradient`, `own` and perhaps `decision`"
+        raise InvalidInputError(f"Shared slopes must have {wanted}, got {sorted(parts)}.")
     return {**phi, "slope": SharedSlopes(**parts)} if parts else phi
 
 

@@ -169,9 +169,8 @@ def check_place(place: str | os.PathLike[str]) -> Path:
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise InvalidInputError(f"`store` must be the name of a file, got {place!r}.")
     if "://" in text:
-        raise InvalidInputError(
-            f"`store` must be a file, got {place!r}. Copy a store to this machine to use it."
-        )
+        got = f"{place!r}. Copy a store to this machine to use it"
+        raise InvalidInputError(f"`store` must be a file, got {got}.")
     return Path(text).absolute()
 
 

@@ -5,12 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import distinct_rows
-from lodl._typing import Array
-
-Index = npt.NDArray[np.intp]
+from lodl._typing import Array, Index
 
 _N_PER_STEP = 256  # instances whose costs are compared with all decisions at once
 _MAX_COMPARED = 20_000  # decisions

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._arrays import require
+from lodl._arrays import check_instance_of, require
 from lodl._typing import Array, Decision, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements
@@ -192,8 +192,7 @@ def _has(leaves: Iterable[Any], leaf: Any) -> bool:
 
 
 def _check(cp: Any, problem: Any, parameter: Any, first_stage: Sequence[Any] | None) -> None:
-    if not isinstance(problem, cp.Problem):
-        raise InvalidInputError(f"`problem` must be a `cp.Problem`, got {problem!r}.")
+    check_instance_of(cp.Problem, "problem", problem, wanted="a `cp.Problem`")
     if not _has(problem.parameters(), parameter):
         names = [leaf.name() for leaf in problem.parameters()]
         wanted = f"a `cp.Parameter` of the problem, which has {names}"

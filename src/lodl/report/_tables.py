@@ -183,10 +183,8 @@ class Comparison:
         for what, texts in (("problem", self._problems()), ("unit", units)):
             if len(set(texts.values())) > 1:
                 listed = ", ".join(f"{text} for {name}" for name, text in texts.items())
-                raise InvalidInputError(
-                    f"Fits that are compared must be of one {what}, got {listed}. Compare fits of "
-                    f"the same {what} with each other."
-                )
+                got = f"{listed}. Compare fits of the same {what} with each other"
+                raise InvalidInputError(f"Fits that are compared must be of one {what}, got {got}.")
 
     def _problems(self) -> dict[str, str]:
         """Return the problem of each result, with the parameters in which equal names differ."""

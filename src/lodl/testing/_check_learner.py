@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import check_instance_of
 from lodl._typing import Array
-from lodl.errors import InvalidInputError, LearnerError, MissingExtraError, ModelFolderError
+from lodl.errors import LearnerError, MissingExtraError, ModelFolderError
 from lodl.losses import DirectedWeightedMSE, FitErrors, LearnedLoss, squared_error_loss
 from lodl.training import Learner, Predictor, load_predictor
 
@@ -38,10 +39,8 @@ def check_learner(
         estimator: The argument of `lodl.training.load_predictor`.
         trusted: The argument of `lodl.training.load_predictor`.
     """
-    if not isinstance(learner, Learner):
-        raise InvalidInputError(
-            f"`learner` must be an instance of `lodl.training.Learner`, got {learner!r}."
-        )
+    wanted = "an instance of `lodl.training.Learner`"
+    check_instance_of(Learner, "learner", learner, wanted=wanted)
     loading = {"estimator": estimator, "trusted": trusted}
     if findings := list(_Check(learner, items).findings(loading)):
         title = f"{type(learner).__name__} breaks the contract:"

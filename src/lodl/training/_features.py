@@ -19,10 +19,8 @@ def check_masks(masks: Any, n: int) -> Masks:
         return np.ones((1, n), dtype=np.bool_)
     checked = np.asarray(masks)
     if checked.dtype != np.bool_ or checked.ndim != 2 or checked.shape[1] != n or not len(checked):
-        raise InvalidInputError(
-            f"`masks` must be booleans of shape (n_models, {n}), got {checked.dtype} of shape "
-            f"{checked.shape}."
-        )
+        got = f"{checked.dtype} of shape {checked.shape}"
+        raise InvalidInputError(f"`masks` must be booleans of shape (n_models, {n}), got {got}.")
     if not checked.any(axis=1).all():
         raise InvalidInputError("`masks` must have an instance to train on in every row.")
     if len(np.unique(checked.all(axis=1))) > 1:
@@ -45,16 +43,13 @@ def check_features(x: Any, n: int | None = None, *, n_features: int | None = Non
     if not is_frame(x):
         x = as_numbers(x, "x")
     if len(x.shape) < 2 or 0 in x.shape:
-        raise InvalidInputError(
-            f"`x` must have shape (n, p), or (n, items, p) for a model per item, got {x.shape}."
-        )
+        wanted = "shape (n, p), or (n, items, p) for a model per item"
+        raise InvalidInputError(f"`x` must have {wanted}, got {x.shape}.")
     if n is not None and len(x) != n:
         raise InvalidInputError(f"`x` must have one row per instance ({n}), got {len(x)}.")
     if n_features is not None and x.shape[-1] != n_features:
-        raise InvalidInputError(
-            f"`x` must have the {n_features} features that the model was trained with, got "
-            f"{x.shape[-1]}."
-        )
+        wanted = f"the {n_features} features that the model was trained with"
+        raise InvalidInputError(f"`x` must have {wanted}, got {x.shape[-1]}.")
     return x
 
 
@@ -63,10 +58,8 @@ def check_numbers(x: Any, n: int | None = None, *, n_features: int | None = None
     numbers: Array = as_numbers(check_features(x, n, n_features=n_features), "x")
     if not np.isfinite(numbers).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
-        raise InvalidInputError(
-            f"`X` must be finite for this estimator, got {numbers[where]} {place_of(x, where)}. "
-            "Fill or drop missing values first."
-        )
+        got = f"{numbers[where]} {place_of(x, where)}. Fill or drop missing values first"
+        raise InvalidInputError(f"`X` must be finite for this estimator, got {got}.")
     return numbers
 
 

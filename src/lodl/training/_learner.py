@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count
-from lodl._json import plain
+from lodl._arrays import check_count, check_instance_of
+from lodl._json import write_json
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError, MissingExtraError, ModelFolderError
 from lodl.losses import LearnedLoss
@@ -82,10 +82,9 @@ class Predictor(ABC):
     def write(self, folder: str | PathLike[str], **content: Any) -> Path:
         """Write `predictor.json` for `save`. Returns the folder, created if necessary."""
         path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
         names = ("kind", "n_steps", "n_features", "label_shape")
         record = {"version": _VERSION, **{name: getattr(self, name) for name in names}, **content}
-        (path / _FILE).write_text(json.dumps(record, indent=1, default=plain), encoding="utf-8")
+        write_json(path / _FILE, record)
         return path
 
     @staticmethod
@@ -204,11 +203,7 @@ def learner_for(estimator: Any, *, seed: int = 0) -> Learner:
     if estimator is None:
         linear: Learner = importlib.import_module("lodl.training.linear").LinearLearner()
         return linear
-    if isinstance(estimator, type):
-        raise InvalidInputError(
-            f"`estimator` must be an instance, got the class {estimator.__name__}. "
-            f"Call it: `{estimator.__name__}(...)`."
-        )
+    check_instance_of(object, "estimator", estimator, wanted="an estimator")  # not its class
     if isinstance(estimator, Learner):
         return estimator
     for package, (kind, learner) in _LEARNERS.items():

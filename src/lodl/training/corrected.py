@@ -120,10 +120,8 @@ class Corrected(Learner):
         if base is not None:
             y_hat = base.predict(x) if self.out_of_fold is None else np.asarray(self.out_of_fold)
             if y_hat.shape != y.shape:
-                raise InvalidInputError(
-                    f"`out_of_fold` must have the shape of the labels, {y.shape}, got "
-                    f"{y_hat.shape}."
-                )
+                wanted = f"the shape of the labels, {y.shape}"
+                raise InvalidInputError(f"`out_of_fold` must have {wanted}, got {y_hat.shape}.")
             for part in parts:
                 part.base, part.residuals = base, y - y_hat
         return parts

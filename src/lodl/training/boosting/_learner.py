@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lodl._arrays import take_rows
+from lodl._arrays import check_instance_of, take_rows
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
@@ -50,10 +50,8 @@ class BoostingLearner(Learner):
     seed: int = 0  #: Random seed for the folds and, unless the estimator has one, the trees.
 
     def __post_init__(self) -> None:
-        if not isinstance(self.estimator, self.regressor):
-            raise InvalidInputError(
-                f"`estimator` must be of class {self.regressor.__name__}, got {self.estimator!r}."
-            )
+        wanted = f"of class {self.regressor.__name__}"
+        check_instance_of(self.regressor, "estimator", self.estimator, wanted=wanted)
         given = self.estimator.get_params()
         for name, values in self.fixed.items():
             if given.get(name) not in values:

@@ -102,11 +102,9 @@ class BoostingObjective:
         """Return gradient and Hessian in the shape of the predictions of all instances in order."""
         n, *label_shape = self.loss.y.shape
         if y_hat.size != self.loss.y.size:
-            raise InvalidInputError(
-                f"Predictions must be of the {n} instances of the loss, with labels of shape "
-                f"{tuple(label_shape)}, got shape {y_hat.shape}. Use `loss.subset(index)` for some "
-                "of the instances."
-            )
+            wanted = f"of the {n} instances of the loss, with labels of shape {tuple(label_shape)}"
+            got = f"shape {y_hat.shape}. Use `loss.subset(index)` for some of the instances"
+            raise InvalidInputError(f"Predictions must be {wanted}, got {got}.")
         predictions = y_hat.reshape(self.loss.y.shape)
         gradient = (self.loss.gradient(predictions) / self.unit).reshape(y_hat.shape)
         if self.loss.family.uses_slopes:

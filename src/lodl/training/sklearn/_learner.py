@@ -115,9 +115,8 @@ class SklearnLearner(Learner):
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise InvalidInputError(
-                f"`estimator` must be a regressor with a `fit` method, got {self.estimator!r}."
-            )
+            wanted = "a regressor with a `fit` method"
+            raise InvalidInputError(f"`estimator` must be {wanted}, got {self.estimator!r}.")
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Fold]":
         x, masks = check_features(x, len(y)), check_masks(masks, len(y))

@@ -135,18 +135,14 @@ def _check_index(index: npt.ArrayLike | Tensor, device: torch.device) -> Tensor:
     try:
         checked = torch.as_tensor(index, device=device)
     except (RuntimeError, TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"`index` must be a list of whole numbers, got {type(index).__name__}: {error}."
-        ) from error
+        got = f"{type(index).__name__}: {error}"
+        raise InvalidInputError(f"`index` must be a list of whole numbers, got {got}.") from error
     if checked.shape == (0,):
-        raise InvalidInputError(
-            "`index` must name at least one instance, got none. Skip empty batches."
-        )
+        got = "none. Skip empty batches"
+        raise InvalidInputError(f"`index` must name at least one instance, got {got}.")
     if checked.ndim != 1 or checked.dtype.is_floating_point or checked.dtype == torch.bool:
-        raise InvalidInputError(
-            "`index` must be a list of whole numbers, got "
-            f"{checked.dtype} of shape {tuple(checked.shape)}."
-        )
+        got = f"{checked.dtype} of shape {tuple(checked.shape)}"
+        raise InvalidInputError(f"`index` must be a list of whole numbers, got {got}.")
     return checked.long()
 
 
@@ -156,10 +152,9 @@ def _rows_at(rows: Tensor, index: Tensor) -> Tensor:
         return rows.index_select(0, index)
     except IndexError as error:
         wrong = index[(index < 0) | (index >= len(rows))]
-        raise InvalidInputError(
-            f"`index` must be from 0 to {len(rows) - 1}, as there are {len(rows)} instances, "
-            f"got {wrong[0].item()}. Are there more features than labels?"
-        ) from error
+        wanted = f"from 0 to {len(rows) - 1}, as there are {len(rows)} instances"
+        got = f"{wrong[0].item()}. Are there more features than labels?"
+        raise InvalidInputError(f"`index` must be {wanted}, got {got}") from error
 
 
 def _check_shape(y_hat: object, n: int, label_shape: tuple[int, ...]) -> None:
@@ -171,7 +166,5 @@ def _check_shape(y_hat: object, n: int, label_shape: tuple[int, ...]) -> None:
         )
     expected = (n, *label_shape)
     if y_hat.shape[max(0, y_hat.ndim - len(expected)) :] != expected:
-        raise InvalidInputError(
-            f"`y_hat` must have shape (n, *{label_shape}) and `index` shape (n,), "
-            f"got {tuple(y_hat.shape)} and ({n},)."
-        )
+        wanted = f"shape (n, *{label_shape}) and `index` shape (n,)"
+        raise InvalidInputError(f"`y_hat` must have {wanted}, got {tuple(y_hat.shape)} and ({n},).")

@@ -142,9 +142,8 @@ class TorchLearner(Learner):
     def __post_init__(self) -> None:
         check_count("n_initialisations", self.n_initialisations)
         if not any(parameter.requires_grad for parameter in self.module.parameters()):
-            raise InvalidInputError(
-                "`module` must have a parameter to train, got none with `requires_grad`."
-            )
+            wanted = "a parameter to train"
+            raise InvalidInputError(f"`module` must have {wanted}, got none with `requires_grad`.")
 
     @property
     def max_steps(self) -> int:

@@ -38,9 +38,8 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.learning_rate < math.inf:
-            raise InvalidInputError(
-                f"`learning_rate` must be finite and above 0, got {self.learning_rate!r}."
-            )
+            got = repr(self.learning_rate)
+            raise InvalidInputError(f"`learning_rate` must be finite and above 0, got {got}.")
         check_count("n_steps", self.n_steps, minimum=0)
         check_count("validate_every", self.validate_every)
         check_count("patience", self.patience)
@@ -217,10 +216,9 @@ def run(
                 with torch.no_grad():
                     scores = score(losses).double().cpu().numpy()
             if step == 0 and not np.isfinite(scores).all():
-                raise InvalidInputError(
-                    f"Validation losses must be finite before the training, got {scores}. Check "
-                    "the labels and what the module predicts."
-                )
+                wanted = "finite before the training"
+                got = f"{scores}. Check the labels and what the module predicts"
+                raise InvalidInputError(f"Validation losses must be {wanted}, got {got}.")
             going_on = torch.as_tensor(stopping.update(scores, step))
             stack.remember(torch.as_tensor(stopping.is_better))
             if step == settings.n_steps or not going_on.any():

@@ -39,9 +39,8 @@ def mlp(
     n_items = 1 if n_items is None else check_count("n_items", n_items)
     n_outputs, n_left = divmod(torch.Size(label_shape).numel(), n_items)
     if n_left:
-        raise InvalidInputError(
-            f"`n_items` must divide the size of the label {tuple(label_shape)}, got {n_items}."
-        )
+        wanted = f"the size of the label {tuple(label_shape)}"
+        raise InvalidInputError(f"`n_items` must divide {wanted}, got {n_items}.")
     widths = [n_features, *hidden, n_outputs]
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     with torch.random.fork_rng(devices=[]):
