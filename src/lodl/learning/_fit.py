@@ -129,7 +129,9 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         # Early stopping may hurt the decisions of squared error: its better half counts.
         models, y_hat = trainer.train(baseline.loss, n_steps=trainer.learner.max_steps)
         parts = ((baseline.loss, models),)
-        unstopped = replace(baseline, name=f"{BASELINE}, without early stopping", y_hat=y_hat, parts=parts)
+        unstopped = replace(
+            baseline, name=f"{BASELINE}, without early stopping", y_hat=y_hat, parts=parts
+        )
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     contenders = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
     last = [model for model in contenders if model.round == contenders[-1].round]
