@@ -139,7 +139,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 Features: TypeAlias = Any  # an array (n, p) or (n, items, p), or a frame, one row per instance
 _NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "durations"}  # NumPy would convert them
-_ENCODE = "Encode these columns as numbers, or use a model that takes categories, such as LightGBM."
+_ENCODE = "Encode these in a pipeline, or use a model that takes categories, such as LightGBM."
 _ENCODE_DATES = "Encode them as numbers, such as a weekday, or use a pipeline that does."
 
 

@@ -104,11 +104,15 @@ def test_fit_then_decide_gives_what_python_would(folder, fit, run_lodl, caplog):
     np.testing.assert_array_equal(table.drop(columns="instance"), expected)
 
 
-def test_a_plan_is_printed_and_nothing_is_written(folder, fit):
+def test_a_plan_is_printed_and_nothing_is_written(folder, fit, run_lodl):
     code, out, err = fit("mine:Pick", "--plan")
     assert code == 0, err
     assert re.match(r"Up to \d+ solver calls, \d+ for each of 30 instances: ", out)
     assert not (folder / "model").exists()
+    (folder / "model").mkdir()  # of an earlier fit
+    run = ["fit", "mine:Pick", "--features", "x.npy", "--labels", "y.npy", "--n-jobs", "1"]
+    assert run_lodl(*run, "--plan")[0] == 0
+    assert "--out must not exist yet, got model" in run_lodl(*run)[2]
 
 
 def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl):

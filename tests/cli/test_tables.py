@@ -124,6 +124,14 @@ def test_decisions_in_csv_have_names_and_six_digits_and_gaps_where_calls_failed(
     assert pd.read_csv(path)["z0"].tolist() == [1e-9, 2.12346e-9]
 
 
+def test_decisions_in_json_keep_the_letters_of_names(tmp_path):
+    path = tmp_path / "z.json"
+    write_decisions(path, [np.ones(1)], {"Tag": ["Österreich"]}, ["Süd"], {})
+    assert path.read_text(encoding="utf-8").splitlines()[1] == (
+        '{"Tag": "Österreich", "decision": {"Süd": 1.0}}'
+    )
+
+
 def test_decisions_in_json_keep_all_digits(tmp_path):
     path, z = tmp_path / "z.json", np.array([0.1 + 0.2, 1.0])
     write_decisions(path, [z, {"stops": [1]}], {"instance": ["0", "1"]}, ["a", "b"], {})

@@ -202,6 +202,25 @@ def test_the_error_of_a_row_for_each_item_has_the_code_that_mends_it():
     quick().fit(mended, labels)
 
 
+def test_the_code_that_mends_rows_of_items_encodes_their_texts():
+    _, frame = long_frame()
+    frame["weather"] = np.where(frame["sun"] > 0, "fine", "rain")
+    labels = pd.DataFrame(Y, columns=LABELS)
+    with pytest.raises(InvalidInputError, match=r"reshape\(30, 4, -1\)") as raised:
+        quick().fit(frame, labels)
+    mended = eval(str(raised.value).split("`")[-2], {"pandas": pd, "X": frame, "Y": labels})
+    assert mended.shape == (30, 4, 4)
+    quick().fit(mended, labels)
+
+
+def test_an_array_with_texts_is_refused_by_name():
+    features = np.array([["1.5", "Monday"]] * 30, dtype=object)
+    for array in (features, features.astype(str)):
+        with pytest.raises(InvalidInputError, match=r"`X` must be an array of numbers: .*'Monday'"):
+            quick().fit(array, Y)
+    quick().fit(np.asarray(X, dtype=object), Y)
+
+
 def test_a_row_for_each_item_is_recognised_before_its_texts_are_refused():
     _, frame = long_frame()
     with pytest.raises(InvalidInputError, match=r"pass an array \(n, items, p\).*reshape\(30, -1"):

@@ -87,6 +87,8 @@ def test_a_missing_licence_is_a_failed_call_that_says_so():
     nowhere = {"ComputeServer": "localhost:1", "ServerTimeout": 1}
     with pytest.raises(ProblemError, match=r"Gurobi cannot start.*use fewer \(`n_jobs`\)"):
         GurobiProblem(knapsack, "max", options=nowhere).solve(np.ones(3))
+    with pytest.raises(ProblemError, match=r"cannot start: Unknown parameter 'TimeLimt'\.$"):
+        GurobiProblem(knapsack, "max", options={"TimeLimt": 3}).solve(np.ones(3))
 
 
 def test_workers_build_their_own_models():

@@ -197,7 +197,8 @@ def test_the_summary_explains_what_may_surprise(fit_result):
     text = result.summary().replace("\n", " ")
     assert "A single loss is selected only if it is clearly better." in text
     assert text.startswith("The features do not help")
-    assert fit_result()._remarks() == ""
+    assert text.rpartition(" ")[2] == "better."  # below the table that it is about
+    assert fit_result().remarks() == []
 
 
 def test_the_summary_names_cost_and_selection(fit_result):

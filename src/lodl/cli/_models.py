@@ -55,7 +55,7 @@ def fit(
     problem: str,
     features: Features,
     labels: Labels,
-    out: Annotated[Path, option(MODEL, "Folder to write the model to.")],
+    out: Annotated[Path, option(MODEL, "Folder to write the model to.")] = Path("model"),
     context: Context = None,
     names: Names = None,
     test_features: Annotated[_Path, option(DATA, "Features to evaluate the model on.")] = None,
@@ -76,7 +76,7 @@ def fit(
     plan: Annotated[bool, option(CALLS, "Only print calls and time; train nothing.")] = False,
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
-    if out.exists() and not overwrite:
+    if out.exists() and not (overwrite or plan):
         got = f"{out}. Name another folder, or add --overwrite"
         raise InvalidInputError(f"`out` must not exist yet, got {got}.")
     if (test_features is None) != (test_labels is None):

@@ -41,9 +41,8 @@ def read_data(
     columns = [column for table in tables.values() if is_frame(table) for column in table.columns]
     if names is not None and names not in columns:
         hint = meant(names, columns, "{!r}")
-        listed = (
-            f" The columns are {', '.join(dict.fromkeys(map(str, columns)))}." if columns else ""
-        )
+        distinct = ", ".join(dict.fromkeys(map(str, columns)))
+        listed = f" The columns are {distinct}." if columns else ""
         raise InvalidInputError(f"`names` must be a column, got {names!r}.{hint}{listed}")
     first = None
     for what, table in tables.items():
@@ -242,12 +241,10 @@ def write_decisions(
     `names`. CSV has rounded numbers and the `form` of CSV that was read; others have all digits.
     """
     if path.suffix == ".json":
-        keys = zip(*instances.values(), strict=True)
-        rows = [
-            json.dumps({**dict(zip(instances, key, strict=True)), "decision": _plain(z, names)})
-            for key, z in zip(keys, decisions, strict=True)
-        ]
-        path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+        columns = {**instances, "decision": [_plain(z, names) for z in decisions]}
+        rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        content = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        path.write_text(f"[\n{content}\n]\n", encoding="utf-8")
         return
     table = _as_table(decisions)
     if path.suffix == ".npy":

@@ -141,7 +141,10 @@ def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
         return as_numbers(x, name)  # raises: these are dates, which scikit-learn would convert
     if not is_frame(x):
         how: Any = {"allow_nd": True, "ensure_all_finite": False, "input_name": name}
-        return check_array(x, dtype=np.float64, **how)
+        try:
+            return check_array(x, dtype=np.float64, **how)
+        except ValueError as error:
+            raise InvalidInputError(f"`{name}` must be an array of numbers: {error}") from error
     column_names(x, name)  # distinct
     return x if takes_frames else as_numbers(x, name)
 
@@ -185,14 +188,12 @@ def _check_rows(x: Any, y: Any, n: int, called: Sequence[str]) -> None:
     features, labels = called[:2]
     advice = ""
     if len(x) >= 2 * n:
-        advice = " If there is a row for each item of an instance, pass an array (n, items, p)"
+        code, shape = f": `{features}", (n, -1, x.shape[-1])
         if is_frame(y) and hasattr(x, "iloc"):
+            numbers, shape = f"pandas.get_dummies({features}, dtype=float)", (n, y.shape[1], -1)
             rows = f"pandas.MultiIndex.from_product([{labels}.index, {labels}.columns])"
-            advice += (
-                f". With instance and item as levels of the index: `{features}.reindex({rows})"
-            )
-        else:
-            advice += f": `{features}"
-        advice += f".to_numpy().reshape({n}, -1, {x.shape[-1]})`."
+            code = f". With instance and item as levels of the index: `{numbers}.reindex({rows})"
+        advice = " If there is a row for each item of an instance, pass an array (n, items, p)"
+        advice += f"{code}.to_numpy().reshape{shape}`."
     wanted = f"one row per instance ({n}, as `{labels}` has)"
     raise InvalidInputError(f"`{features}` must have {wanted}, got {len(x)}.{advice}")

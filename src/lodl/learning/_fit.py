@@ -45,7 +45,7 @@ _LONG = 60.0  # seconds of solver calls that are announced even if nothing else 
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
 _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two models
 _TOO_FEW = (
-    "`max_calls`=%d for %d instances leaves too few calls for samples: squared error is kept."
+    "`max_calls`=%d is too few to sample %d instances (6 calls each suffice): squared error stays."
 )
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")

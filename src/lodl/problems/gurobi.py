@@ -84,8 +84,9 @@ class _Model(Model):
         try:
             self._env = self._gp.Env(params=options)
         except self._gp.GurobiError as error:
-            advice = "Each worker needs a licence: use fewer (`n_jobs`)."
-            raise ProblemError(f"Gurobi cannot start: {error}. {advice}") from error
+            licence = " Each worker needs a licence: use fewer (`n_jobs`)."
+            advice = "" if "parameter" in str(error) else licence
+            raise ProblemError(f"Gurobi cannot start: {error}.{advice}") from error
 
     def set(self, y: Array, context: InstanceContext) -> None:
         self.build_for(context, partial(self._take, context))

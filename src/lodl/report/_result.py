@@ -366,7 +366,7 @@ class FitResult:
         for name, *numbers in rows:  # the name comes last, because it may wrap
             start = "  ".join([*map(str.rjust, numbers, widths), ""])
             lines.append(fill(start + name, WIDTH, subsequent_indent=" " * (len(start) + 2)))
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.remarks()])
 
     def _paragraphs(self) -> list[str]:
         selection = f"Validation: {self.validation}."
@@ -374,7 +374,7 @@ class FitResult:
             selection += " Expect a little less on new instances: these selected the model."
         paragraphs = [
             f"{self.verdict} {selection}",
-            f"Selected: {self.selected_name}.{self._remarks()}",
+            f"Selected: {self.selected_name}.",
             f"Cost: {self.n_calls:,} solver calls, {self.seconds:.3g} s.",
         ]
         if self.label_names is not None:
@@ -384,14 +384,14 @@ class FitResult:
             paragraphs.append(f"Predicts {', '.join(names)}.")
         return list(map(printable, paragraphs))
 
-    def _remarks(self) -> str:
-        """Explain what may surprise in the table of trials."""
+    def remarks(self) -> list[str]:
+        """Return sentences on what may surprise in the table of trials."""
         best = min(self.trials, key=lambda trial: trial.regret)
-        selected, remarks = self.trials[self.selected], ""
+        selected, remarks = self.trials[self.selected], []
         if any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
-            remarks = f' Regrets are estimates except for "{BY_THE_SOLVER[2:]}".'
+            remarks = [f'Regrets are estimates except for "{BY_THE_SOLVER[2:]}".']
         if selected.name.startswith("average") and not best.name.startswith("average"):
-            remarks += " A single loss is selected only if it is clearly better."
+            remarks.append("A single loss is selected only if it is clearly better.")
         return remarks
 
     def table(self) -> Table:
@@ -411,7 +411,7 @@ class FitResult:
 
     def _repr_html_(self) -> str:
         header, *rows = self.table().texts()
-        return notebook_html("", self._paragraphs(), rows, header)
+        return notebook_html("", [*self._paragraphs(), *self.remarks()], rows, header)
 
     def to_json(self) -> str:
         """Return the result as JSON text, which `from_json` reads."""

@@ -26,7 +26,7 @@ _CAVEAT = (
 )
 _ON_NEW_DATA = "None of these instances trained or selected a model."
 _GAIN_TEXT = (
-    "This model compared with each simpler way to predict, on the same instances. The dot is the "
+    "This model compared with simpler ways to predict, on the same instances. The dot is the "
     "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
     "model decides better."
 )
@@ -143,7 +143,8 @@ def _trials_section(result: FitResult) -> Section:
         mark = Cell("selected" if i == result.selected else "")
         rows.append((replace(name, colour=colour), *numbers, mark))
     whole = Table(table.caption, (*table.columns, ""), tuple(rows), is_stacked=True)
-    blocks, text = (Block(tables=(whole,)),), f"{_TRIALS_TEXT} Selected: {result.selected_name}."
+    blocks, remarks = (Block(tables=(whole,)),), " ".join(result.remarks())
+    text = f"{_TRIALS_TEXT} Selected: {result.selected_name}. {remarks}"
     return Section("trials", "Models that were tried", text, blocks, is_detail=True)
 
 
