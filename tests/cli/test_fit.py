@@ -115,6 +115,21 @@ def test_a_plan_is_printed_and_nothing_is_written(folder, fit, run_lodl):
     assert "--out must not exist yet, got model" in run_lodl(*run)[2]
 
 
+def test_a_gap_in_features_is_an_error_of_one_line(folder, fit, run_lodl):
+    towns = np.where(X[:, 0] > 0, "Ulm", "Bern")
+    table = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(town=towns)
+    table.to_csv("x.csv", index=False)
+    assert fit(features="x.csv", model="linear")[0] == 0
+    table.loc[3, "sun"] = np.nan
+    table.to_csv("gap.csv", index=False)
+    code, _, err = decide(run_lodl, features="gap.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "The features have a gap" in err
+    code, _, err = fit(features="gap.csv", model="linear", out="other")
+    assert code == 2
+    assert "--features must have every value, got none in row 3, column 'sun'" in err
+
+
 def test_tables_keep_their_names_and_groups_are_no_feature(folder, fit, run_lodl):
     table = pd.DataFrame(X, columns=["wind", "sun", "rain"]).assign(town=np.arange(30) // 3)
     table.to_csv("x.csv", index=False)

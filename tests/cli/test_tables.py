@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lodl.cli._tables import (
-    check_categories,
+    check_features,
     check_out,
     columns_of_fit,
     read_data,
@@ -101,9 +101,18 @@ def test_a_value_that_cannot_be_used_is_named_by_row_and_column(read, names, tex
 
 
 def test_texts_that_never_repeat_are_no_categories(read):
-    check_categories(read(features="town,t\nUlm,1\nUlm,2\nBern,3\n")[0])
+    check_features(read(features="town,t\nUlm,1\nUlm,2\nBern,3\n")[0], "linear")
     with pytest.raises(InvalidInputError, match=r"'day' has a different one .* add --id day"):
-        check_categories(read(features="day,t\nmon,1\ntue,2\nwed,3\n")[0])
+        check_features(read(features="day,t\nmon,1\ntue,2\nwed,3\n")[0], "linear")
+
+
+def test_a_gap_is_named_if_the_model_takes_none(read):
+    table = read("day", features="day,town,t\n2024-01-01,Ulm,1\n2024-01-02,Ulm,\n")[0]
+    check_features(table, "lightgbm")
+    place = r"got none in row 1 \('2024-01-02'\), column 't'\. Fill the gap"
+    for model in ("linear", "mlp"):
+        with pytest.raises(InvalidInputError, match=place):
+            check_features(table, model)
 
 
 def test_columns_that_a_model_does_not_use_say_which_instance_it_is(read):

@@ -39,6 +39,10 @@ def main() -> None:
         _end(_with_options(str(error)), code=2)
     except LodlError as error:
         _end(str(error))
+    except ValueError as error:
+        if "NaN" not in str(error):
+            raise
+        _end("The features have a gap, and the model takes none. Fill it first.", code=2)
     except OSError as error:
         path = error.filename2 or error.filename
         _end(str(error) if path is None else f"{path} cannot be used: {error.strerror}.")

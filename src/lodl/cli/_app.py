@@ -91,10 +91,7 @@ def store(place: Annotated[str, typer.Argument(help="File that keeps solver answ
 _EXAMPLES: dict[Callable[..., None], list[str]] = {  # in the order of the help
     demo: ["lodl demo"],
     check: ["lodl check depot.py:Depot --labels demand.csv --id day"],
-    fit: [
-        "lodl fit depot.py:Depot --features weather.csv --labels demand.csv --id day \\",
-        "    --out model --report report.html",
-    ],
+    fit: ["lodl fit depot.py:Depot --features weather.csv --labels demand.csv --id day"],
     evaluate: [
         "lodl evaluate model --problem depot.py:Depot --features weather-2024.csv \\",
         "    --labels demand-2024.csv --id day",

@@ -73,7 +73,7 @@ def fit(
     max_seconds: Annotated[_Float, option(CALLS, "Time after which no model is tried.")] = None,
     n_samples: Annotated[_Int, option(CALLS, "Points sampled around each label.")] = None,
     n_rounds: Annotated[_Int, option(CALLS, "Rounds of calls where models predict.")] = None,
-    plan: Annotated[bool, option(CALLS, "Only print calls and time; train nothing.")] = False,
+    plan: Annotated[bool, option(CALLS, "Only print calls and time.", "--plan")] = False,
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
     if out.exists() and not (overwrite or plan):
@@ -87,7 +87,8 @@ def fit(
     x, held_together = tables.groups_of(x, groups)
     if validation is not None and validation >= 1 and validation == int(validation):
         validation = int(validation)
-    tables.check_categories(x)
+    for given in (x,) if test is None else (x, test[0]):
+        tables.check_features(given, model)
     fitted = lodl.DecisionFocusedRegressor(
         oracle,
         estimator_named(model, x, np.shape(y)[1:] or (1,), seed),

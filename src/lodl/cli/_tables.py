@@ -102,10 +102,15 @@ def _check_numbers(table: Any, what: str, share: float = 0.0) -> None:
         )
 
 
-def check_categories(features: Features) -> None:
-    """Refuse a column of texts that differ in every row, which no model can learn from."""
+def check_features(features: Features, model: str) -> None:
+    """Refuse texts that differ in every row, and gaps if a model takes none."""
     if not is_frame(features):
         return
+    is_gap = features.isna().to_numpy()
+    if model in ("linear", "mlp") and is_gap.any():
+        got = f"none {place_of(features, tuple(np.argwhere(is_gap)[0]))}"
+        advice = "Fill the gap, leave out the row, or use --model lightgbm."
+        raise InvalidInputError(f"`features` must have every value, got {got}. {advice}")
     for column in features.select_dtypes(include="category"):
         if len(features) > 2 and features[column].is_unique:
             raise InvalidInputError(
