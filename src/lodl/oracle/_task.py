@@ -69,7 +69,7 @@ class Task:
         n_rows, width, n_together = len(self.instances), self.stop - self.start, 1
         can_mix = problem.is_vectorised and problem.mixes_instances
         can_mix = can_mix and not self.draws.sampler.shares_call
-        # A time limit is that of a single call: a batch must not take much longer.
+        # A time limit holds for a single call: a batch must not take much longer.
         if can_mix and not self.options.is_limited and len(self.batches(problem)) == 1:
             n_together = max(_MAX_TOGETHER // width, 1)
         edges = [0, n_rows]

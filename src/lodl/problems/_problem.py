@@ -101,7 +101,7 @@ class Problem(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `neighbours`.")
 
     def describe(self, z: Decision) -> str | None:
-        """Return a decision in words for reports. By default its numbers are shown."""
+        """Return a description of a decision for reports. By default its numbers are shown."""
         return None
 
     def __sklearn_clone__(self) -> Problem:

@@ -185,7 +185,7 @@ class _Model(Model):
 
 def _entries(entries: Any) -> npt.NDArray[Any]:
     """Return variables or constraints as an array of objects."""
-    if isinstance(entries, Mapping):  # of `addVars` or `addConstrs`
+    if isinstance(entries, Mapping):  # `addVars` and `addConstrs` return one
         entries = list(entries.values())
     if isinstance(entries, list | tuple):  # whose members may be matrix objects of one entry
         entries = [entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries]

@@ -77,7 +77,7 @@ class LinearProgram(LinearProblem, ModelProblem):
         places, read = (every, None) if self._predicted is None else (self._predicted, every)
         build = partial(_Model, self._arrays, sense, {"costs": places}, read)
         ModelProblem.__init__(self, sense, build)
-        # Vertices next to that of a relaxation are no decisions of a program with whole numbers.
+        # With whole numbers, the neighbours of a relaxation's vertex are no decisions.
         is_own = type(self).solve is LinearProgram.solve
         self.has_neighbours = is_own and not self._arrays.of(None)["integrality"].any()
 
@@ -214,7 +214,7 @@ class _Model(Model):
         self._x: Array = np.where(is_whole, np.rint(result.x), result.x)
 
     def vertices(self) -> Array:
-        """Return the decision and those next to it, unless the context asks for whole numbers."""
+        """Return the decision and its neighbours, unless the context has whole numbers."""
         given, costs = self._given, self._sign * self._given["costs"]
         if given["integrality"].any():
             self.optimise()

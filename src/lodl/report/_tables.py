@@ -157,7 +157,7 @@ class Evaluation:
         rows, last = [], list(means)[-1]
         for name, mean in means.items():
             gap = str(-self.gain(name)) if name != last and n >= FEWEST else ""
-            share = self.percent(name)  # of all rows or of none
+            share = self.percent(name)  # defined for all rows or for none
             shares = () if share is None else (Cell.of_number(share),)
             rows.append(
                 (Cell(name), Cell.of_number(mean, f"{{:z,.{decimals}f}}"), *shares, Cell(gap))

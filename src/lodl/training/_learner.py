@@ -167,7 +167,7 @@ class EarlyStopping:
     def __init__(self, patience: int | None, n_models: int) -> None:
         self.patience = patience
         self.running = np.arange(n_models)  # models that go on, as numbers from 0
-        self.is_better = np.zeros(n_models, dtype=np.bool_)  # of those that ran at the last update
+        self.is_better = np.zeros(n_models, dtype=np.bool_)  # at the last update
         self.best_scores = np.full(n_models, np.inf)
         self.best_steps = np.zeros(n_models, dtype=np.int64)
         self.last_steps = np.zeros(n_models, dtype=np.int64)  # last step at which a model ran

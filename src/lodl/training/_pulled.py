@@ -29,7 +29,7 @@ _RIDGE = 1e-2  # least ridge penalty in the pull, as a share of the features' va
 _ROUNDINGS = (0.6, 0.1)  # widths of kinks, in units of the family's width
 _MAX_STEPS = 80  # per rounding
 _MEMORY = 20  # gradients that L-BFGS remembers
-_TINY = 1e-9  # of the largest curvature or error
+_TINY = 1e-9  # share of the largest curvature or error
 _LEAST_UNIT = 0.01  # u_j, as a share of the mean, in units of the plain model's errors
 
 

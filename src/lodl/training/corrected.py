@@ -6,7 +6,7 @@ b of the base: the learned loss at residuals y - b instead of labels. So any lea
 A base fits its own training instances too well, so residuals are *out of fold*. They are smaller
 where a fold was left out whose labels differ from the rest, and a flexible correction would learn
 these differences. So it is bounded, it should be small, and with a base that is not fitted yet,
-validation instances have a base of their own that has not seen them (nested folds).
+each validation fold gets a base that has not seen it (nested folds).
 """
 
 from collections.abc import Iterator
@@ -237,7 +237,7 @@ class Residuals:
 
 
 def _fitted(base: Any, x: Any, y: Array) -> Predictor | None:
-    """Return a fitted model as a predictor, None if it is to be fitted."""
+    """Return a fitted model as a predictor, or None if it has yet to be fitted."""
     if isinstance(base, Predictor):
         return base
     if isinstance(base, Learner) or not hasattr(base, "predict"):

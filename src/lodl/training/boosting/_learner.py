@@ -27,8 +27,8 @@ from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingOb
 from lodl.training.corrected import Corrected, CorrectedPredictor, Nested, Residuals
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
-_CONSTRAINTS = ("monotone_constraints", "interaction_constraints")  # that only trees keep
-_QUICK_PATIENCE = 5  # their patience
+_CONSTRAINTS = ("monotone_constraints", "interaction_constraints")  # only trees keep them
+_QUICK_PATIENCE = 5  # patience of corrections
 _QUICK_RATE = 0.5  # least learning rate of corrections, and of trees that predict out of fold
 
 
@@ -85,7 +85,7 @@ class BoostingLearner(Learner):
         return given or round(min(max(3 / self.learning_rate, 10), 50))
 
     def train_plainly(self, x: Any, y: Array) -> BoostedPredictor:
-        from lodl.training.sklearn import SklearnLearner  # which boosting alone does not need
+        from lodl.training.sklearn import SklearnLearner  # boosting alone does not need it
 
         (fitted,) = SklearnLearner(self.estimator).train(x, squared_error_loss(y))
         rows, models = as_rows(x), fitted.models

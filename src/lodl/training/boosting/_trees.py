@@ -1,7 +1,7 @@
 r"""Boosted trees of any framework: their objective, while they grow, as a model, and in files.
 
-Boosting takes Newton steps from a diagonal Hessian. That of a learned loss is often 0 or nearly so,
-where steps would be huge. So:
+Boosting takes Newton steps from a diagonal Hessian. A learned loss often has one of 0 or nearly so,
+and steps would be huge. So:
 
 - **Losses fitted to regrets** have their curvature plus its mean.
 - **Losses made of decisions** have a constant Hessian of 10 c, c = rms(gradient) / sd(label) at the
@@ -119,8 +119,8 @@ class Trees:
 
     booster: Any  # the framework's object, which may have grown further
     n_rounds: int  # rounds of boosting that count
-    options: dict[str, Any] = field(default_factory=dict)  # for reading features, as JSON
-    categories: dict[str, list[Any]] = field(default_factory=dict)  # of each categorical column
+    options: dict[str, Any] = field(default_factory=dict)  # how to read features, as JSON
+    categories: dict[str, list[Any]] = field(default_factory=dict)  # by categorical column
     output: int | None = None  # the only output that they predict
 
 
@@ -173,7 +173,7 @@ class Boosting(ABC):
 class BoostedPredictor(Predictor):
     """A constant plus the trees of several fits. Each framework has a subclass."""
 
-    suffix: ClassVar[str]  # of a file with trees
+    suffix: ClassVar[str]  # ends the name of a file of trees
     centre: Array  # the constant of each output
     parts: tuple[Trees, ...]  # of the baseline and the learned loss, or of a user's own fits
     label_shape: tuple[int, ...]

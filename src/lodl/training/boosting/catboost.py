@@ -37,7 +37,7 @@ _ALIASES = {
     "eta": "learning_rate",
     "verbose_eval": "verbose",
 }
-_VERBOSE = {"verbose", "silent", "logging_level"}  # of which one may be given
+_VERBOSE = {"verbose", "silent", "logging_level"}  # CatBoost takes one of them
 
 
 class CatBoostBoosting(Boosting):

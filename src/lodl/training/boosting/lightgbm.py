@@ -22,8 +22,8 @@ import lightgbm  # noqa: E402
 
 __all__ = ["LightGBMLearner"]
 
-_REPLACED = ("objective", "metric", "n_estimators", "early_stopping_rounds")  # by the loss
-_UNKNOWN = ("importance_type", "class_weight")  # to the booster
+_REPLACED = ("objective", "metric", "n_estimators", "early_stopping_rounds")  # the loss sets them
+_UNKNOWN = ("importance_type", "class_weight")  # parameters that the booster refuses
 
 
 class LightGBMBoosting(Boosting):

@@ -125,7 +125,7 @@ class _WithGradient(torch.autograd.Function):
     def backward(ctx: Any, by_value: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
         d, gradient = ctx.saved_tensors
         family, phi_of, parts = ctx.how
-        if torch.is_grad_enabled():  # for second derivatives
+        if torch.is_grad_enabled():  # second derivatives are wanted
             gradient = torch.cat([family.gradient(phi_of(part), d[part]) for part in parts])
         return by_value[..., None] * gradient, None, None, None
 

@@ -37,9 +37,9 @@ class TorchPredictor(Predictor):
     """The mean of several trained modules, in the labels' own unit."""
 
     kind: ClassVar[str] = "torch"
-    modules: tuple[nn.Module, ...]  # of one architecture
+    modules: tuple[nn.Module, ...]  # they share an architecture
     features: Scaling
-    labels: Scaling  # of outputs
+    labels: Scaling  # outputs are scaled labels
     n_steps: int  # mean over the modules
 
     @property
