@@ -24,13 +24,7 @@ from lodl.losses import (
 )
 from lodl.oracle import Oracle
 from lodl.problems import LinearProblem, Problem, problem
-from lodl.samplers import (
-    AdjacentVertices,
-    AllPerturbed,
-    AtPredictions,
-    OnePerturbed,
-    TwoPerturbed,
-)
+from lodl.samplers import AdjacentVertices, AllPerturbed, AtPredictions, OnePerturbed, TwoPerturbed
 
 if TYPE_CHECKING:
     from lodl.learning import DecisionFocusedRegressor, load_model

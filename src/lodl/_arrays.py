@@ -343,6 +343,8 @@ def _ranks(values: Array) -> Array:
 
 def printable(text: str) -> str:
     r"""Return a text in which control characters are escaped: a newline becomes `\n`."""
+    if text.isprintable():
+        return text
     # Terminal sequences and marks of the writing direction could make a name look like another.
     is_safe = (s.isprintable() or unicodedata.category(s) == "Zs" for s in text)  # spaces
     pairs = zip(text, is_safe, strict=True)

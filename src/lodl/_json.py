@@ -5,7 +5,7 @@ import os
 import types
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -26,19 +26,20 @@ def write_text(path: Path, text: str) -> Path:
 
 def write_json(path: Path, record: Any) -> Path:
     """Write a record (a dataclass, or JSON values) to a file and return the path."""
-    values = asdict(record) if is_dataclass(record) and not isinstance(record, type) else record
-    return write_text(path, to_text(values) + "\n")
+    return write_text(path, to_text(record) + "\n")
 
 
 def to_text(values: Any) -> str:
-    """Return JSON values as text. NumPy's numbers are written like Python's."""
+    """Return JSON values and records as text. NumPy's numbers are written like Python's."""
     return json.dumps(values, allow_nan=False, default=plain)
 
 
 def plain(value: Any) -> Any:
-    """Convert a NumPy number to a Python number, for `json.dumps(default=...)`."""
+    """Convert a NumPy number or a record to Python values, for `json.dumps(default=...)`."""
     if isinstance(value, np.generic):
         return value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        return vars(value)
     raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 

@@ -53,7 +53,6 @@ class GradientDescent(Learner):
 
     def __init__(self, fault=None):
         self.fault, self.n_trained = fault, 0
-        self.stops_early = fault == "steps"  # type: ignore[misc]
 
     def train(self, x, loss, masks=None, *, prepared=None, n_steps=None):
         if self.fault == "no masks":
@@ -119,7 +118,6 @@ def test_a_learner_in_numpy_keeps_the_contract(fault):
         ("sees all", "Labels outside its mask change a model that nothing stops"),
         ("prepared", "With what `prepare` returned, `train` gives another model"),
         ("together", "A model depends on the other masks"),
-        ("steps", "must have `max_steps`"),
         ("broken file", "A saved model is another model"),
         ("no file", "A model cannot be saved or loaded"),
         ("shape", "`predict` must return finite numbers of shape"),

@@ -40,6 +40,14 @@ def test_models_stop_as_they_would_alone(scores, patience, every):
     assert list(got) == expected
 
 
+def test_a_score_that_is_hardly_better_does_not_count():
+    stopping = EarlyStopping(10, 1, least_gain=0.01)
+    for step, score in enumerate([1.0, 0.995, 0.98, 0.975]):
+        stopping.update(np.array([score]), step)
+    assert stopping.best_steps.tolist() == [2]
+    assert stopping.best_scores.tolist() == [0.98]
+
+
 @pytest.mark.parametrize("score", [5.0, np.nan, np.inf])
 def test_without_patience_the_last_step_is_the_best(score):
     stopping = EarlyStopping(None, 2)

@@ -22,7 +22,8 @@ from lodl.training import learner_for
 from lodl.training.linear import LinearLearner, LinearPredictor
 from lodl.training.sklearn import SklearnLearner
 from lodl.training.sklearn._linear_form import LinearForm
-from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSettings
+from lodl.training.torch import LearnedLossModule, TorchLearner, TrainingSettings, mlp
+from lodl.training.torch._loop import Stack
 
 pytestmark = pytest.mark.slow
 
@@ -143,6 +144,19 @@ def test_the_unit_of_the_loss_does_not_matter_to_torch():
         for unit in (1.0, 1e15)
     )
     np.testing.assert_allclose(small, large, atol=1e-6)
+
+
+@pytest.mark.parametrize("label_shape", [(4,), (2, 2)])
+def test_layers_that_are_multiplied_directly_predict_what_modules_predict(label_shape):
+    rng = np.random.default_rng(0)
+    modules = [mlp(3, label_shape, hidden=(5,), output="relu", seed=seed) for seed in range(3)]
+    scales = [rng.uniform(1, 2, size=(3, *shape)) for shape in ((3,), (3,), label_shape)]
+    stack = Stack(modules, tuple(torch.as_tensor(s).float() for s in (*scales, scales[-1])))
+    assert stack.is_plain
+    x = torch.as_tensor(rng.normal(size=(6, 3))).float()
+    direct = stack.predict(x)
+    stack.is_plain = False
+    torch.testing.assert_close(direct, stack.predict(x))
 
 
 def test_a_module_keeps_its_own_state_and_its_own_range_if_told_so():

@@ -9,13 +9,7 @@ from math import inf, prod
 
 from lodl._arrays import check_count
 from lodl.errors import InvalidInputError
-from lodl.losses import (
-    DecisionFamily,
-    DecisionHinges,
-    DecisionRanking,
-    DirectedWeightedMAE,
-    Family,
-)
+from lodl.losses import DecisionFamily, DecisionHinges, DecisionRanking, DirectedWeightedMAE, Family
 from lodl.losses._family import check_can_fit
 from lodl.oracle import ObjectiveKind
 from lodl.samplers import AllPerturbed, Sampler, check_sampler

@@ -55,10 +55,10 @@ _logger = logging.getLogger(__name__)
 
 def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
     """Cut the schedule to the budget. Returns what it costs at most, as arguments of a logger."""
-    situation, n, stops_early = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
-    n_models = len(evidence.families) + stops_early + N_EXTRA
+    situation, n, is_varied = evidence.situation, len(trainer.data.y), trainer.learner.stops_early
+    n_models = len(evidence.families) + bool(trainer.learner.max_steps) + N_EXTRA
     if _is_corrected(evidence, trainer):
-        n_models += _N_CORRECTED + stops_early
+        n_models += _N_CORRECTED + is_varied
 
     def n_looks(n_rounds: int) -> int:
         if evidence.by_estimate:
@@ -125,7 +125,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     board = Scoreboard(folds.validation, evidence.scored)
     evidence.start(baseline.y_hat - y)
     baseline = board.score(baseline, schedule.n_per_round if schedule.n_rounds else 0)
-    if trainer.learner.stops_early and not is_late():
+    if trainer.learner.max_steps and not is_late():
         # Early stopping may hurt the decisions of squared error: its better half counts.
         models, y_hat = trainer.train(baseline.loss, n_steps=trainer.learner.max_steps)
         parts = ((baseline.loss, models),)

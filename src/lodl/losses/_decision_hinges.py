@@ -11,7 +11,7 @@ import numpy as np
 from lodl._typing import Array
 from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import Parameters, Tensor, check_at_least, largest
-from lodl.losses._shared_slopes import bounds, slopes_at
+from lodl.losses._shared_slopes import bounds
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,6 @@ class DecisionHinges(DecisionFamily):
         is_highest = (hinges >= highest) + 0 * highest  # a mask in the dtype of the hinges
         share = (highest > 0) / is_highest.sum(-1)[..., None]
         return is_highest * (-self.margin * share)
-
-    def _gradient(self, phi: Parameters, d: Tensor, gap: Tensor) -> Tensor:
-        """Return -margin times the slope of the highest hinge, which is quick to look up."""
-        if not isinstance(d, np.ndarray):
-            return super()._gradient(phi, d, gap)
-        hinges = self._hinges(phi, gap)
-        number = hinges.argmax(-1)
-        highest = np.take_along_axis(hinges, number[..., None], -1)
-        is_on = highest > 0
-        if ((hinges >= highest) & is_on).sum() > is_on.sum():  # there are ties
-            return super()._gradient(phi, d, gap)
-        steepness = is_on * np.array(-self.margin, dtype=d.dtype)
-        return steepness * slopes_at(phi["slope"], number) + 2 * phi["w"][:, None] * d
 
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         """Return the curvature of the squared hinges that bound the hinges from above.

@@ -70,7 +70,8 @@ class FitErrors:
     @classmethod
     def empty(cls, n_instances: int) -> FitErrors:
         """Return fields without values: NaN, and 0 for whole numbers."""
-        return cls.of([{}] * n_instances)
+        missing = {"f": np.nan, "i": 0}
+        return cls(**{k: np.full(n_instances, missing[t.kind], t) for k, t in cls.dtypes().items()})
 
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the fields by name."""

@@ -120,15 +120,6 @@ def mixed(weights: Tensor, slope: Tensor | SharedSlopes) -> Tensor:
     return slope.mixed(weights) if isinstance(slope, SharedSlopes) else weights @ slope
 
 
-def slopes_at(slope: Tensor | SharedSlopes, number: Tensor) -> Tensor:
-    """Return the slope of one of the instance's decisions for each error, shape (n, m, D)."""
-    if not isinstance(slope, SharedSlopes):
-        return slope[np.arange(len(slope))[:, None], number]
-    if slope.decision is not None:
-        number = np.take_along_axis(slope.decision, number, axis=1)
-    return slope.gradient[number] - slope.gradient[slope.own]
-
-
 def bounds(slope: Tensor | SharedSlopes) -> tuple[Tensor, Tensor]:
     """Return the lowest and the highest slope in each coordinate, both of shape (n, D)."""
     own: Any = 0.0

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from textwrap import fill
 from typing import Any, Self
 
@@ -415,7 +415,7 @@ class FitResult:
 
     def to_json(self) -> str:
         """Return the result as JSON text, which `from_json` reads."""
-        return to_text({"lodl_result": _FORMAT, **asdict(self)}) + "\n"
+        return to_text({"lodl_result": _FORMAT, **vars(self)}) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -124,8 +124,6 @@ class _Check:
         if not isinstance(n_steps, int) or n_steps < 0:
             yield f"`n_steps` of a predictor must be a whole number of at least 0, got {n_steps!r}."
             return
-        if self.learner.stops_early and self.learner.max_steps is None:
-            yield "A learner with `stops_early` must have `max_steps`."
         outside = 100 * self.y.std() * ~self.masks[0][:, np.newaxis]
         losses = self.directed(self.y), self.directed(self.y + outside)
         (first,), (second,) = (self.train(a, self.masks[:1], n_steps=n_steps + 1) for a in losses)

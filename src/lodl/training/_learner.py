@@ -117,13 +117,12 @@ class Learner(ABC):
 
     #: Whether features may be pandas or polars frames. Other learners get arrays.
     takes_frames: ClassVar[bool] = False
-    #: Whether instances outside a mask stop the training on squared error. The baseline is then
-    #: also trained for `max_steps`.
+    #: Whether instances outside a mask stop the training on squared error.
     stops_early: ClassVar[bool] = False
 
     @property
     def max_steps(self) -> int | None:
-        """The most steps of a model. None if squared error takes no steps."""
+        """Steps of a second baseline that nothing stops. None if it would not be worth training."""
         return None
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> Any:
@@ -161,11 +160,12 @@ class EarlyStopping:
     """The best step of each model, and the models that go on.
 
     A model stops more than `patience` steps after its best score. If `patience` is None, no model
-    stops, and its last step counts as the best. Scores that are NaN are never better.
+    stops, and its last step counts as the best. Scores that are NaN are never better, nor are those
+    above zero that are lower by less than the share `least_gain`.
     """
 
-    def __init__(self, patience: int | None, n_models: int) -> None:
-        self.patience = patience
+    def __init__(self, patience: int | None, n_models: int, least_gain: float = 0.0) -> None:
+        self.patience, self.least_gain = patience, least_gain
         self.running = np.arange(n_models)  # models that go on, as numbers from 0
         self.is_better = np.zeros(n_models, dtype=np.bool_)  # at the last update
         self.best_scores = np.full(n_models, np.inf)
@@ -176,7 +176,8 @@ class EarlyStopping:
         """Take the scores of the running models. Returns which of them go on, as booleans."""
         running = self.running
         self.last_steps[running] = step
-        self.is_better = (scores < self.best_scores[running]) | (self.patience is None)
+        least = (1 - self.least_gain) * self.best_scores[running]
+        self.is_better = (scores < least) | (self.patience is None)
         improved = running[self.is_better]
         self.best_scores[improved] = scores[self.is_better]
         self.best_steps[improved] = step

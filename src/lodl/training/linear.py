@@ -1,8 +1,9 @@
 """Linear models trained on a learned loss with NumPy alone: `LinearLearner`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,8 +16,8 @@ from safetensors.numpy import load_file, save_file
 from lodl._arrays import check_count
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Index, Masks
-from lodl.losses import Family, LearnedLoss, Parameters, is_squared_error
-from lodl.losses._shared_slopes import gathered
+from lodl.losses import LearnedLoss, Parameters, is_squared_error
+from lodl.losses._shared_slopes import SharedSlopes, gathered
 from lodl.training._features import Scaling, as_rows, check_masks, check_numbers, count_items
 from lodl.training._learner import EarlyStopping, Learner, Predictor, file_in, unusable
 from lodl.training._pulled import Pulled
@@ -30,6 +31,7 @@ _FILE = "model.safetensors"
 _RIDGES = (1e-6, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # shares of the variance
 _RIDGE_GAIN = 0.01  # least share of the left-out squared error that more than the least must save
 _EVERY = 5  # steps between two validation scores
+_LEAST_GAIN = 1e-3  # share of a validation score by which a better one must be lower
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12  # Adam
 _BATCH_SIZE = 256  # instances per step
 _MEMORY = 0.95  # of the running mean of the weights, which counts if there are several batches
@@ -161,9 +163,7 @@ class LinearLearner(Learner):
         masks = check_masks(masks, loss.n_instances)
         trained = [(part.weights, 0) for part in known]
         if loss.family.can_be_rounded and not is_squared_error(loss) and n_steps != 0:
-            trained = [part.pulled(loss) for part in known]
-            if n_steps is not None:
-                trained = [(w, n_steps) for w, _ in trained]
+            trained = [(w, n_steps or taken) for w, taken in (p.pulled(loss) for p in known)]
         elif not is_squared_error(loss):
             stops = n_steps is None and not masks.all()
             most = self.n_steps if n_steps is None else n_steps
@@ -197,13 +197,6 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     return np.asarray(np.linalg.solve(gram, rows.T @ targets)), ridge
 
 
-def pace_of(family: Family) -> tuple[float, int]:
-    """Return Adam's learning rate and patience: large steps overshoot kinks, not smooth losses."""
-    if not family.uses_slopes:
-        return 0.01, 100
-    return (0.1 if family.is_smooth else 0.03), 10
-
-
 class Descent:
     """Minimises the mean loss of several linear models at once, by Adam.
 
@@ -221,12 +214,15 @@ class Descent:
         offset = (base - loss.y).reshape(n, 1, -1).astype(_SINGLE)
         rows = np.stack([part.rows.astype(_SINGLE) for part in data])
         by_instance = rows.reshape(len(rows), n, -1, rows.shape[-1])
-        phi = gathered(
-            {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
+        phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
+        slope: Any = phi.get("slope")
+        is_shared = isinstance(slope, SharedSlopes) and by_instance.shape[2] == 1
+        is_quicker = is_shared and len(slope.gradient) * rows.shape[-1] <= math.prod(
+            slope.shape[1:]
         )
+        phi, gap = (phi, slope.gaps(offset)) if is_quicker else (gathered(phi), None)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
-        from_mean = (mean - loss.y).reshape(n, 1, -1).astype(_SINGLE)
-        unit = float(self.family.value(phi, from_mean).mean(dtype=np.float64)) or 1.0
+        unit = float(self.family.value(phi, offset).mean(dtype=np.float64)) or 1.0
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
         self.batches = []
         for index in _divided(masks):
@@ -240,48 +236,45 @@ class Descent:
                     offset[at],
                     (masks[:, index].T / (n_trained * unit)).astype(_SINGLE),
                     [_place(is_out) for is_out in ~masks[:, index]],
+                    None if gap is None else gap[at],
                 )
             )
 
+    @one_blas_thread()  # many small products: threads would cost more than they gain
     def run(
         self, start: Array, n_steps: int, *, stops: bool, is_free: Masks | None = None
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Return the best weights (models, features, outputs) and steps, or the last."""
-        rate, patience = pace_of(self.family)
-        with one_blas_thread():  # many small products: threads would cost more than they gain
-            return self._run(start, n_steps, rate, patience if stops else None, is_free)
-
-    def _run(
-        self,
-        start: Array,
-        n_steps: int,
-        rate: float,
-        patience: int | None,
-        is_free: Masks | None,
-    ) -> tuple[Array, npt.NDArray[np.int64]]:
-        stopping, best = EarlyStopping(patience, len(start)), start.copy()
+        at: Any
+        rate, steps = (0.03, 10) if self.family.uses_slopes else (0.01, 100)
+        rate, patience = 0.1 if self.family.is_smooth else rate, steps if stops else None
+        stopping, best = EarlyStopping(patience, len(start), _LEAST_GAIN), start.copy()
         w, averaged, batches = start, start, self.batches
         mean, square = np.zeros_like(w), np.zeros_like(w)
         for step in range(n_steps + 1):
-            running, gradient = stopping.running, None
+            running, batch = stopping.running, batches[step % len(batches)]
+            at = None
             if step == n_steps or (patience is not None and step % _EVERY == 0):
                 if patience is None:
                     scores = np.zeros(len(w))
                 elif len(batches) > 1:
                     scores = self.scores(averaged, batches, running)
                 else:
-                    scores, gradient = self._score_and_gradient(w, batches[0], running)
+                    at = batch.at(self._unscaled(w, running))
+                    values, places = batch.value(self.family, *at), enumerate(batch.stopping)
+                    scores = np.array([values[i, k].sum(dtype=np.float64) for k, i in places])
+                    scores /= self.n_stopping[running]
                 going_on = stopping.update(scores, step)
                 best[running[stopping.is_better]] = averaged[stopping.is_better]
                 if step == n_steps or not going_on.any():
                     break
                 if not going_on.all():
-                    batches = [batch.of(going_on) for batch in batches]
+                    batches, at = [batch.of(going_on) for batch in batches], None
+                    batch = batches[step % len(batches)]
                     w, averaged = w[going_on], averaged[going_on]
                     mean, square = mean[going_on], square[going_on]
-                    gradient = None if gradient is None else gradient[going_on]
-            if gradient is None:
-                gradient = self._gradient(w, batches[step % len(batches)], stopping.running)
+            at = at or batch.at(self._unscaled(w, stopping.running))
+            gradient = batch.gradient(self.family, *at) * self.spread[stopping.running, np.newaxis]
             if is_free is not None:
                 gradient *= is_free[stopping.running]
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
@@ -296,31 +289,9 @@ class Descent:
         """Return the mean loss of the instances that stop each running model."""
         totals, v = np.zeros(len(running)), self._unscaled(w, running)
         for batch in batches:
-            for i, at in enumerate(batch.stopping):
-                d = batch.stopping_errors(v, i)
-                if len(d):
-                    phi = {name: values[at] for name, values in batch.phi.items()}
-                    totals[i] += self.family.value(phi, d).sum(dtype=np.float64)
+            for i, part in enumerate(batch.stopping_parts()):
+                totals[i] += part.value(self.family, *part.at(v[i : i + 1])).sum(dtype=np.float64)
         return np.asarray(totals / self.n_stopping[running])
-
-    def _score_and_gradient(self, w: Array, batch: "_Batch", running: Index) -> tuple[Array, Array]:
-        """Return scores and the gradient of all instances, whose errors both need."""
-        d = batch.errors(self._unscaled(w, running))
-        values, by_output = self.family.value_and_gradient(batch.phi, d)
-        columns = enumerate(batch.stopping)
-        totals = np.array([values[at, i].sum(dtype=np.float64) for i, at in columns])
-        return totals / self.n_stopping[running], self._by_weight(by_output, batch, running)
-
-    def _gradient(self, w: Array, batch: "_Batch", running: Index) -> Array:
-        """Return the derivative of the models' mean losses in a batch by their weights."""
-        by_output = self.family.gradient(batch.phi, batch.errors(self._unscaled(w, running)))
-        return self._by_weight(by_output, batch, running)
-
-    def _by_weight(self, by_output: Array, batch: "_Batch", running: Index) -> Array:
-        by_output = by_output * batch.share[:, :, np.newaxis]
-        by_row = by_output.swapaxes(0, 1).reshape(len(running), batch.rows.shape[1], -1)
-        by_weight = np.matmul(batch.rows.swapaxes(1, 2), by_row)
-        return np.asarray(by_weight * self.spread[running, np.newaxis], dtype=np.float64)
 
     def _unscaled(self, w: Array, running: Index) -> Single:
         """Return weights in the unit of the labels, relative to the first model's centre."""
@@ -331,30 +302,81 @@ class Descent:
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """The instances of one step."""
+    """The instances of one step.
+
+    Slopes of shared decisions are multiplied by weights instead of errors if that is less work.
+    """
 
     rows: Single  # features of each model, shape (models, rows, features)
     phi: Parameters
     offset: Single  # centre of the predictions less the label, shape (n, 1, D)
     share: Single  # weight of an instance in the gradient of each model, shape (n, models)
     stopping: Sequence[slice | Index]  # the instances that stop each model
+    gap: Single | None  # s_k . offset of shared decisions, shape (n, 1, M)
 
     def of(self, models: npt.NDArray[np.bool_]) -> "_Batch":
         """Return the batch for some of the models."""
         stopping = [self.stopping[k] for k in np.flatnonzero(models).tolist()]
         return replace(self, rows=self.rows[models], share=self.share[:, models], stopping=stopping)
 
-    def errors(self, v: Single) -> Array:
-        """Return predictions less labels, shape (n, models, D)."""
-        outputs = np.matmul(self.rows, v).reshape(*self.share.shape[::-1], -1)
-        return np.asarray(np.add(outputs.swapaxes(0, 1), self.offset, order="C"))
+    def stopping_parts(self) -> "Iterator[_Batch]":
+        """Yield the instances that stop each model, as a batch of one model."""
+        n, _, n_features = len(self.offset), *self.rows.shape[1:]
+        for k, at in enumerate(self.stopping):
+            rows = self.rows[k].reshape(n, -1, n_features)[at].reshape(1, -1, n_features)
+            phi = {name: values[at] for name, values in self.phi.items()}
+            gap, share = None if self.gap is None else self.gap[at], self.share[at, k : k + 1]
+            yield _Batch(rows, phi, self.offset[at], share, [], gap)
 
-    def stopping_errors(self, v: Single, model: int) -> Array:
-        """Return predictions less labels of the instances that stop a model, shape (n, 1, D)."""
-        at, n = self.stopping[model], len(self.offset)
-        rows = self.rows[model].reshape(n, -1, self.rows.shape[-1])[at]
-        outputs = rows.reshape(-1, rows.shape[-1]) @ v[model]
-        return np.asarray(self.offset[at] + outputs.reshape(len(rows), 1, -1))
+    def at(self, v: Single) -> tuple[Single, ...]:
+        """Return errors, shape (n, models, D), and gaps s_k . d if that is quick."""
+        outputs = np.matmul(self.rows, v).reshape(*self.share.shape[::-1], -1)
+        d = outputs.swapaxes(0, 1) + self.offset
+        if self.gap is None:
+            return (d,)
+        gradient, decision = self.phi["slope"].gradient, self.phi["slope"].decision
+        by_feature = (v.reshape(-1, v.shape[-1]) @ gradient.T).reshape(*v.shape[:2], -1)
+        costs = np.matmul(self.rows, by_feature)  # of all decisions, relative to those of `offset`
+        flat, (own, place) = costs.reshape(len(v), -1), self._places
+        taken = costs if decision is None else flat.take(place, axis=1)
+        return d, self.gap + (taken - flat.take(own, axis=1)).swapaxes(0, 1)
+
+    def value(self, family: Any, d: Single, *gap: Single) -> Any:
+        """Return losses, shape (n, models)."""
+        if not gap:
+            return family.value(self.phi, d)
+        return family.cost(self.phi, *gap) + (self.phi["w"][:, np.newaxis] * d * d).sum(-1)
+
+    def gradient(self, family: Any, d: Single, *gap: Single) -> Any:
+        """Return the derivative of the models' mean losses by their weights."""
+        phi = self.phi
+        if not gap:
+            return self._by_weight(family.gradient(phi, d))
+        by_gap = family.by_gap(phi, *gap) * self.share[:, :, np.newaxis]
+        total = by_gap.swapaxes(0, 1).reshape(len(self.rows), -1)
+        slope, (own, place) = phi["slope"], self._places
+        shape = (*self.rows.shape[:2], len(slope.gradient))
+        if slope.decision is not None:
+            total, taken = np.zeros((shape[0], shape[1] * shape[2]), dtype=_SINGLE), total
+            total[:, place.reshape(-1)] = taken
+        total[:, own] = 0.0  # slopes are relative to an instance's own decision
+        total[:, own] = -total.reshape(shape).sum(axis=-1, keepdims=True)
+        by_decision = np.matmul(self.rows.swapaxes(1, 2), total.reshape(shape))
+        of_squares = self._by_weight(2 * phi["w"][:, np.newaxis] * d)
+        by_weight = by_decision.reshape(-1, shape[2]) @ slope.gradient
+        return by_weight.reshape(of_squares.shape) + of_squares
+
+    def _by_weight(self, by_output: Single) -> Any:
+        by_output = by_output * self.share[:, :, np.newaxis]
+        by_row = by_output.swapaxes(0, 1).reshape(*self.rows.shape[:2], -1)
+        return np.matmul(self.rows.swapaxes(1, 2), by_row)
+
+    @cached_property
+    def _places(self) -> tuple[Index, Index]:
+        """Positions of each instance's own and of all its decisions, one instance after another."""
+        slope = self.phi["slope"]
+        first = len(slope.gradient) * np.arange(len(self.offset))[:, np.newaxis]
+        return first + slope.own, first + (0 if slope.decision is None else slope.decision)
 
 
 def _divided(masks: Masks) -> list[Index]:

@@ -145,10 +145,6 @@ class TorchLearner(Learner):
             wanted = "a parameter to train"
             raise InvalidInputError(f"`module` must have {wanted}, got none with `requires_grad`.")
 
-    @property
-    def max_steps(self) -> int:
-        return (self.settings or _SETTINGS).n_steps
-
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "_Prepared":
         return _Prepared(self, check_numbers(x, len(y)), y, check_masks(masks, len(y)))
 
