@@ -22,6 +22,7 @@ import shutil
 import statistics
 import tempfile
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,19 @@ def _peers() -> list[str]:
     return found
 
 
+def _versions(file: str) -> Callable[..., str]:
+    """Return a function that names the versions by which models were measured, if not the last."""
+    rows = [json.loads(line) for line in (RESULTS / file).read_text().splitlines()]
+    every = {(row["model"], row["versions"]["lodl"]) for row in rows}
+    last = max(version for _, version in every)
+
+    def made_by(*models: str) -> str:
+        old = sorted({version for model, version in every if model in models} - {last})
+        return f" (by lodl {', '.join(old)})" if old else ""
+
+    return made_by
+
+
 def _texts() -> list[str]:
     every = _table("peers/peers.md", "## Our learner beside the best").values()
     n_best = sum(row["within one error"] == "yes" for row in every)
@@ -216,6 +230,7 @@ def _texts() -> list[str]:
     n_gains = {name: int(row["better by two errors"]) for name, row in learner.items()}
     boosted = ("xgboost", "lightgbm", "catboost")
     n_boosted = sum(int(learner[name]["tasks"]) for name in boosted)
+    made_by = _versions("learner/rows.jsonl")
     affine, kinked, other = CALLS.values()
     claim = (RESULTS / "spo" / "spo.md").read_text()
     n_cells = re.findall(r"in (\d+) of (\d+) cells", claim)[0]
@@ -224,9 +239,9 @@ def _texts() -> list[str]:
         f"{n_best}, and by more than that",
         f"worse than squared error on {n_worse}. On 12 [domains](results/learner/README.md) linear "
         f"models gain more than two standard errors on {n_gains['linear']} of "
-        f"{learner['linear']['tasks']} tasks, boosted trees on "
-        f"{sum(n_gains[name] for name in boosted)} of {n_boosted}, and forests on "
-        f"{n_gains['forest']} of {learner['forest']['tasks']} (`lodl benchmark learner`).",
+        f"{learner['linear']['tasks']} tasks, boosted trees{made_by(*boosted)} on "
+        f"{sum(n_gains[name] for name in boosted)} of {n_boosted}, and forests{made_by('forest')} "
+        f"on {n_gains['forest']} of {learner['forest']['tasks']} (`lodl benchmark learner`).",
         "On the [founding table of SPO+](results/spo/README.md) it is best or within one standard "
         f"error of the best in {n_cells[0]} of {n_cells[1]} cells (`lodl reproduce spo`).",
         f"- **Few solver calls**: at most {affine} per instance if the objective is linear and "
