@@ -44,13 +44,14 @@ TESTS = {  # the tests of each module, the fastest first
         "learning/test_curvature.py",
         "learning/test_regressor.py",
     ],
-    "report/_result.py": ["report/test_result.py"],
+    "report/_result.py": ["report/test_result.py", "report/test_text.py"],
     "problems/_regret.py": [
         "problems/test_problem.py",
         "problems/test_regret.py",
+        "problems/test_linear_problem.py",
         "evaluation/test_decision_loss.py",
     ],
-    "samplers.py": ["samplers/test_samplers.py"],
+    "samplers.py": ["samplers/test_samplers.py", "oracle/test_neighbours.py"],
 }
 
 COMPARISONS = {

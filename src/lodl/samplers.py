@@ -304,8 +304,7 @@ def _auto_scale(y: Array) -> Array:
     """Return the standard deviation of each coordinate, because units and sizes may differ."""
     together = np.std(y)
     if together == 0:
-        is_zero = "is the standard deviation of the labels, which is 0 here"
-        raise InvalidInputError(f'`scale="auto"` {is_zero}. Give a number instead.')
+        raise InvalidInputError('All labels are equal, so `scale="auto"` is 0. Give a number.')
     if len(y) < _N_FOR_EACH:
         return np.asarray(together)
     each = np.std(y, axis=0)

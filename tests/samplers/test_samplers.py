@@ -100,7 +100,7 @@ def test_auto_of_few_labels_is_the_standard_deviation_of_all_values_together():
 
 
 def test_auto_needs_labels_that_vary():
-    with pytest.raises(InvalidInputError, match=r"which is 0 here. Give a number"):
+    with pytest.raises(InvalidInputError, match=r"All labels are equal, .*is 0. Give a number"):
         AllPerturbed().resolve_scale(np.ones((3, 2)))
 
 
