@@ -33,7 +33,11 @@ RESULTS = ROOT / ".mutants.jsonl"
 GOAL = 0.85  # share of mutants that the tests must kill
 SEED = 0
 TESTS = {  # the tests of each module, the fastest first
-    "losses/_fit_shared.py": ["losses/test_fit_shared_units.py", "losses/test_fit_shared.py"],
+    "losses/_fit_shared.py": [
+        "losses/test_fit_shared_units.py",
+        "losses/test_fit_shared_errors.py",
+        "losses/test_fit_shared.py",
+    ],
     "learning/_folds.py": [
         "learning/test_folds.py",
         "learning/test_data.py",

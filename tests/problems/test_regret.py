@@ -18,6 +18,7 @@ from lodl.problems._regret import (
     regret_of,
     score,
     score_many,
+    score_rows,
 )
 
 UNLIMITED = Options(None, "raise", 0.1)
@@ -222,6 +223,15 @@ def test_many_objectives_must_be_one_per_decision():
     message = r"expected shape \(2,\), got \(2, 1\)"
     with pytest.raises(ShapeError, match=message):
         score_many(Returns(0, [[1], [2]]), [0, 0], np.ones(2), None)
+
+
+def test_decisions_of_several_labels_are_scored_under_their_own():
+    ys, zs = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, 0.5]]), np.arange(12.0).reshape(6, 2)
+    expected = {Scaled: (zs * np.repeat(ys, 2, axis=0) ** 2).sum(axis=1).reshape(3, 2)}
+    expected[lodl.domains.TopK] = (zs * np.repeat(ys, 2, axis=0)).sum(axis=1).reshape(3, 2)
+    for problem in (Scaled(), lodl.domains.TopK(1)):
+        found = score_rows(problem, zs, ys, None)
+        np.testing.assert_array_equal(found, expected[type(problem)])
 
 
 def test_decision_losses_of_a_vectorised_problem_are_signed_and_keep_the_predictions():

@@ -187,6 +187,13 @@ def test_the_summary_fits_a_terminal(fit_result):
     assert "Predicts 25 numbers: town 0, town 1, ... town 24." in lines
 
 
+def test_a_constant_prediction_is_the_mean_label_unless_it_is_shifted(fit_result):
+    kept = fit_result(REGRET, REGRET / 2, shrinkage=1.0).verdict
+    shifted = fit_result(REGRET, REGRET / 2, shrinkage=1.0, shift=(1.0,) * 25).verdict
+    assert kept.startswith("The features do not help: the mean label decides no worse")
+    assert shifted.startswith("The features do not help: a constant prediction decides no worse")
+
+
 def test_the_summary_explains_what_may_surprise(fit_result):
     trials = (
         Trial(BASELINE, 0, 1.0, 8, 0.1),

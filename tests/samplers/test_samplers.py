@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from lodl.errors import InvalidInputError
 from lodl.samplers import (
     BLOCK_SIZE,
+    AdjacentVertices,
     AllPerturbed,
     AtPredictions,
     OnePerturbed,
@@ -58,6 +59,28 @@ def test_k_perturbed_changes_exactly_k_coordinates(name, seed):
     y = labels()
     changed = (draw(LABEL_BASED[name](2.0), y, seed=seed) != y[0]).reshape(BLOCK_SIZE, -1)
     assert (changed.sum(axis=1) == CHANGED_COORDINATES[name]).all()
+
+
+@pytest.mark.parametrize("name", LABEL_BASED)
+def test_fewer_points_are_the_first_of_more(name):
+    y, sampler = labels(), LABEL_BASED[name](1.0)
+    assert np.array_equal(draw(sampler, y, n=7), draw(sampler, y)[:7])
+    assert sampler.has_stable_prefix((3, 4))
+    unstable = own_sampler(lambda rng, n, shape: np.full((n, *shape), n), 1.0)
+    assert not unstable.has_stable_prefix((3, 4))
+
+
+def test_every_pair_of_coordinates_is_perturbed():
+    changed = draw(TwoPerturbed(1.0), labels(shape=(4,))) != labels(shape=(4,))[0]
+    pairs, counts = np.unique(np.argwhere(changed)[:, 1].reshape(-1, 2), axis=0, return_counts=True)
+    assert len(pairs) == 6
+    assert counts.min() > BLOCK_SIZE / 6 / 2
+
+
+def test_adjacent_vertices_take_the_predictions_of_their_instances():
+    y, y_hat, rows = labels(), labels() + 100, np.array([4, 1])
+    assert np.array_equal(AdjacentVertices(y_hat).take(rows).centres(y[rows]), y_hat[rows])
+    assert np.array_equal(AdjacentVertices().take(rows).centres(y[rows]), y[rows])
 
 
 def test_the_two_coordinates_are_distinct_even_when_there_are_only_two():
