@@ -99,9 +99,10 @@ def claim(record: dict[str, Any]) -> str:
     """Return what the page says about other machines and other data."""
     after, gain = record["after_with_rounding"], record["gain"]
     fresh = record["gain_on_fresh_seeds"]
+    ends = list(dict.fromkeys(f"{value:.3f}" for value in (min(after), max(after))))
     text = (
         "Rounding differs between machines and can decide which model is selected: with labels "
-        f"times 1 ± 1e-14, ten runs ended at {min(after):.3f} to {max(after):.3f}. For data "
+        f"times 1 ± 1e-14, ten runs ended at {' to '.join(ends)}. For data "
         f"seeds 0 to 4, trucks lose {100 * min(gain):.0f} to {max(gain):.0%} less; for ten "
         f"fresh seeds, {100 * min(fresh):.0f} to {max(fresh):.0%} "
         f"(median {statistics.median(fresh):.0%}): `python results/readme.py`."

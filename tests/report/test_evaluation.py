@@ -38,7 +38,7 @@ def test_regret_is_also_shown_in_percent_of_the_optimum():
 
 def test_the_table_has_a_line_for_each_model_and_one_for_what_it_took():
     lines = str(make(plain=[1.0, 2.0] * 5, model=[0.04, 0.06] * 5)).splitlines()
-    assert lines[1].split() == ["plain", "1.5000", "3.00", "-1.45", "(-1.77", "to", "-1.13)"]
+    assert lines[1].split() == ["plain", "1.5000", "3.00", "1.45", "(1.13", "to", "1.77)"]
     assert lines[2].split() == ["model", "0.0500", "0.10"]
     assert lines[3] == "Regret per instance, in EUR: 10 test instances, 12 solver calls."
     assert lines[4].startswith("Use this model: compared with plain, the best simpler way, regret")

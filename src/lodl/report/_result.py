@@ -98,9 +98,6 @@ class Estimate:
         """The upper end of the 95% interval."""
         return self.mean + _Z_95 * self.standard_error
 
-    def __neg__(self) -> "Estimate":
-        return Estimate(-self.mean, self.standard_error, self.n_instances)
-
     def __str__(self) -> str:
         mean, low, high = amounts(self.mean, self.low, self.high)
         return mean if self.n_instances < FEWEST else f"{mean} ({low} to {high})"

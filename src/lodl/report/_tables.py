@@ -28,7 +28,7 @@ from lodl.report._result import (
 )
 from lodl.report.page import Cell, Table
 
-_HEADER = ("", "regret", "% of optimum", "this model less it (95% interval)")
+_HEADER = ("", "regret", "% of optimum", "this model avoids (95% interval)")
 _PHRASES = {PLAIN: f"the {PLAIN}", MEAN_LABEL: f"the {MEAN_LABEL}"}
 
 
@@ -150,13 +150,13 @@ class Evaluation:
         return note
 
     def table(self) -> Table:
-        """Return a row for each model: regret, its share of the optimum, difference."""
+        """Return a row for each model: regret, its share of the optimum, what this model avoids."""
         n, means = len(self.optimum), self.means
         smallest = min((abs(mean) for mean in means.values() if mean), default=0.0)
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
         rows, last = [], list(means)[-1]
         for name, mean in means.items():
-            gap = str(-self.gain(name)) if name != last and n >= FEWEST else ""
+            gap = str(self.gain(name)) if name != last and n >= FEWEST else ""
             share = self.percent(name)  # defined for all rows or for none
             shares = () if share is None else (Cell.of_number(share),)
             rows.append(

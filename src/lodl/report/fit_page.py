@@ -93,9 +93,9 @@ def _svg(name: str, result: FitResult | Evaluation, label: str, height: float = 
 def _gain_section(shown: Evaluation) -> Section:
     *others, _ = shown.regrets
     table = shown.table()
-    ends = [*((str(shown.gain(name)), shown.compared(name)) for name in others), ("", "")]
-    rows = tuple((*row[:-1], *map(Cell, end)) for row, end in zip(table.rows, ends, strict=True))
-    columns = (*table.columns[:-1], "this model avoids (95% interval)", "this model is")
+    verdicts = map(Cell, [*map(shown.compared, others), ""])
+    rows = tuple((*row, verdict) for row, verdict in zip(table.rows, verdicts, strict=True))
+    columns = (*table.columns, "this model is")
     label = f"Regret that this model avoids: {shown.verdict}"
     figure = Block(svgs=_svg("gain", shown, label, height=0.36 * len(others) + 0.75))
     block = Block(tables=(Table(table.caption, columns, rows, is_stacked=True),))
