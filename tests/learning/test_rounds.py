@@ -11,6 +11,7 @@ from lodl.domains import ShortestPath, newsvendor, shortest_path
 from lodl.errors import InvalidInputError, OracleError
 from lodl.evaluation import regret
 from lodl.learning import Rounds, Schedule, learn_in_rounds
+from lodl.learning._rounds import Evidence
 from lodl.learning._search import Contender
 from lodl.oracle import Oracle
 from lodl.samplers import AtPredictions
@@ -85,6 +86,21 @@ def test_a_budget_of_calls_is_kept():
     assert 50 * 6 < rounds.best.n_calls <= 50 * 12
     with pytest.raises(InvalidInputError, match="`max_calls` must be at least 353"):
         learn(max_calls=100)
+
+
+def test_after_a_single_round_losses_have_the_shared_decisions_near_a_model(monkeypatch):
+    nears, learned = [], Evidence.learn
+
+    def learn_near(self, family, near=None, **options):
+        nears.append(near)
+        return learned(self, family, near, **options)
+
+    monkeypatch.setattr(Evidence, "learn", learn_near)
+    model = lodl.DecisionFocusedRegressor(DOMAIN.problem, max_calls=2 * 50 + 20)
+    assert model.fit(PART.x, PART.y).result_.n_calls <= 2 * 50 + 20
+    baseline, *others = [near for near in nears if near is not None]
+    assert len(others) == 4
+    assert all((near != baseline).any() for near in others)
 
 
 def test_labels_are_solved_once_for_all_rounds():

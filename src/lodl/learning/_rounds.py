@@ -197,12 +197,11 @@ class Evidence:
 
 
 def _at_predictions(y: Array, y_hat: Array, family: Family | None, n_points: int) -> AtPredictions:
-    """Return the sampler of a round: its noise is half as wide as the model's residuals."""
+    """Return a round's sampler: noise of half the residuals' deviation, no margin of 1."""
     if n_points < 2:
         return AtPredictions(y_hat, scale=1.0, n_exact=1)  # the prediction itself
-    margin = getattr(family, "margin", 2.0)
-    margin = margin if margin > 1 else 2.0  # beyond a margin of 1 there is no such point
-    return AtPredictions(y_hat, scale=_half_deviation(y_hat - y), margin=margin)
+    scale, margin = _half_deviation(y_hat - y), getattr(family, "margin", 2.0)
+    return AtPredictions(y_hat, scale=scale, margin=margin if margin > 1 else 2.0)
 
 
 def _with_even_weights(loss: LearnedLoss) -> LearnedLoss:
@@ -241,12 +240,10 @@ def rounds(
 ) -> Iterator[Contender]:
     """Yield the contenders of all rounds.
 
-    The solver is called where the model of a family predicts, and the next loss is learned from all
-    answers so far. Families take turns, unless instances share their decisions: the first family
-    then leads every round, as it is quickly trained and later families learn from the same pool.
-    After the last round, or when hardly any new shared decisions turn up, all families are tried.
-    `train` returns a model and its predictions, or None to leave a loss out. The first round was
-    already sampled where a given `leader` predicts.
+    The solver is called where a family's model predicts, and the next loss is learned from all
+    answers so far. Families take turns; if instances share decisions, the first leads, which is
+    quick to train. After the last round, or if few decisions are new, all are tried. `train` may
+    return None to leave a loss out. A given `leader` is that of the first round.
     """
     schedule, families = evidence.schedule, evidence.families
     leading = families[:1] if evidence.situation.is_shared else families
@@ -255,6 +252,9 @@ def rounds(
     for number in range(first, n_rounds + 1):
         is_last, turn = number == n_rounds or evidence.has_stalled(), number - first
         near = None if leader is None else leader.y_hat
+        if is_last and number == first == 1 and evidence.situation.is_shared:
+            # The baseline's decisions would crowd out those near the models to be trained.
+            near = (train(evidence.learn(families[0], near)) or (None, near))[1]
         for family in families if is_last else leading[turn % len(leading) :][:1]:
             if evidence.is_late():
                 return
