@@ -73,6 +73,15 @@ def test_known_decisions_estimate_regrets_and_never_too_highly_at_the_label():
     assert (known >= 0).all()
 
 
+@pytest.mark.parametrize(("n_rounds", "n_at_baseline"), [(1, 1), (2, 1), (3, 2)])
+def test_of_three_rounds_the_first_two_are_at_and_beyond_the_baseline(n_rounds, n_at_baseline):
+    made = evidence(n_rounds=n_rounds)
+    made.by_estimate, before = True, made.n_calls
+    mean = np.broadcast_to(Y.mean(axis=0), Y.shape)
+    made.scored(Contender("mean", 0, mean, is_baseline=True), 1)
+    assert made.n_calls - before == n_at_baseline * N
+
+
 @pytest.mark.parametrize(("n_numbers", "has_more"), [(8, False), (100, True)])
 def test_without_a_context_only_long_labels_share_the_neighbours_of_decisions(n_numbers, has_more):
     program = LinearProgram(np.ones((1, n_numbers)), "max", row_upper=3, upper=1)

@@ -106,9 +106,8 @@ class Evidence:
         is_large = self.situation.is_shared and self.instances.y[0].size >= _MANY_NUMBERS
         has_near = self.is_near or (is_large and self.situation.has_neighbours and self.slopes)
         near = [self._sample(AdjacentVertices(), _N_NEIGHBOURS)] if has_near else []
-        self.samples = self.at_labels = self._sample(sampler, n_samples)  # labels are known now
-        for samples in near:
-            self.samples = self.samples.union(samples)
+        labels = self._sample(sampler, n_samples)  # they are known now
+        self.samples = self.at_labels = labels.union(near[0]) if near else labels
 
     @property
     def knows_enough(self) -> bool:
@@ -120,6 +119,11 @@ class Evidence:
     def is_near(self) -> bool:
         """Whether each instance learns from the decisions next to those of its own calls."""
         return self.situation.learns_neighbours and self.knows_enough
+
+    @property
+    def n_at_baseline(self) -> int:
+        """Rounds at the baseline: at its predictions and, if a third follows, beyond them."""
+        return 1 + (self.is_near and (self.schedule.n_rounds or 0) > 2)
 
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
@@ -142,9 +146,9 @@ class Evidence:
         sampler = _at_predictions(self.instances.y, contender.y_hat, family, n_points)
         if n_points and self.is_near:
             # Hinges are highest beyond a prediction. The baseline is judged at its own at the end.
-            beyond = 2 * contender.y_hat - self.instances.y
-            at = AdjacentVertices(contender.y_hat if contender.is_baseline else beyond)
-            self.samples = self.samples.union(self._sample(at, _N_NEIGHBOURS))
+            ats = [contender.y_hat, 2 * contender.y_hat - self.instances.y]
+            for at in ats[: self.n_at_baseline] if contender.is_baseline else ats[1:]:
+                self.samples = self.samples.union(self._sample(AdjacentVertices(at), _N_NEIGHBOURS))
         elif n_points:
             self._add(self._sample(sampler, n_points))
         if self.by_estimate:
@@ -170,8 +174,7 @@ class Evidence:
     def judged(self, contender: Contender, rows: Index) -> Contender:
         """Return a contender with the regrets of the solver's decisions at some positions."""
         y_hat, instances, seed = contender.y_hat[rows], self.instances.take(rows), self.random_state
-        exact = AtPredictions(y_hat, scale=1.0, n_exact=1)
-        sampler = AdjacentVertices(y_hat) if self.is_near else exact
+        sampler = AdjacentVertices(y_hat) if self.is_near else AtPredictions(y_hat, 1.0, 1)
         samples = self.oracle.sample(instances, sampler, 1, random_state=seed)
         regret = np.full(len(contender.y_hat), np.nan)
         regret[rows] = samples.first_regrets()
@@ -205,11 +208,7 @@ def _at_predictions(y: Array, y_hat: Array, family: Family | None, n_points: int
 
 
 def _with_even_weights(loss: LearnedLoss) -> LearnedLoss:
-    """Return a loss whose squared error is in units of the labels' deviation.
-
-    An instance with points at a few predictions, and none around the label, does not know how far
-    each number of a prediction may be off.
-    """
+    """Return a loss whose squared error is in units of the labels' deviation, not of few points."""
     assert isinstance(loss.family, DecisionFamily)
     mean = np.nan_to_num(loss.errors.mean_regret)
     cost = loss.family.squared_error * np.maximum(mean, _LEAST * mean.mean())
@@ -245,14 +244,14 @@ def rounds(
     quick to train. After the last round, or if few decisions are new, all are tried. `train` may
     return None to leave a loss out. A given `leader` is that of the first round.
     """
-    schedule, families = evidence.schedule, evidence.families
+    families, n_rounds = evidence.families, evidence.schedule.n_rounds or 0
     leading = families[:1] if evidence.situation.is_shared else families
-    n_rounds = schedule.n_rounds or 0
-    first = 0 if leader is None else min(1, n_rounds)
+    first = 0 if leader is None else min(evidence.n_at_baseline, n_rounds)
     for number in range(first, n_rounds + 1):
         is_last, turn = number == n_rounds or evidence.has_stalled(), number - first
         near = None if leader is None else leader.y_hat
-        if is_last and number == first == 1 and evidence.situation.is_shared:
+        is_large = evidence.situation.is_shared and evidence.instances.y[0].size >= _MANY_NUMBERS
+        if is_large and is_last and number == first == 1:
             # The baseline's decisions would crowd out those near the models to be trained.
             near = (train(evidence.learn(families[0], near)) or (None, near))[1]
         for family in families if is_last else leading[turn % len(leading) :][:1]:
@@ -261,7 +260,7 @@ def rounds(
             loss = evidence.learn(family, near)
             if (trained := train(loss)) is not None:
                 contender = Contender(str(family), number, trained[1], ((loss, trained[0]),))
-                leader = score(contender, 0 if is_last else schedule.n_per_round, family)
+                leader = score(contender, 0 if is_last else evidence.schedule.n_per_round, family)
                 yield leader
         if is_last:
             return
