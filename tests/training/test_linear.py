@@ -61,6 +61,18 @@ def test_batches_reach_the_optimum_that_all_instances_at_once_reach(monkeypatch)
     assert found <= 1.001 * least
 
 
+def test_many_batches_get_near_the_minimum_by_smaller_steps_at_the_end():
+    domain = shortest_path(1, degree=2, noise=0.0, sizes=(3500, 1, 1))
+    data, masks, learner = domain.splits.train, folds(3500, 5)[:1], LinearLearner()
+    samples = Oracle(domain.problem, progress=False).sample(data.y, n_samples=0, slopes=True)
+    loss = fit_shared(samples, DecisionHinges(), holdout=0.0)
+    stopped = learner.train(data.x, loss, masks)[0]
+    finals = (learner.train(data.x, loss, n_steps=n)[0] for n in (stopped.n_steps, 1000))
+    before, after, least = (loss.value(m.predict(data.x)).mean() for m in (stopped, *finals))
+    assert after < 0.93 * before
+    assert least < 1.01 * after
+
+
 def test_batches_do_not_depend_on_chance():
     x, loss = weighted_loss(700)
     first, second = (LinearLearner().train(x, loss, n_steps=50)[0].predict(x) for _ in range(2))

@@ -5,8 +5,7 @@ its residuals at which decisions are cheapest. A learned loss knows these costs,
 
     b = argmin_b sum_i L_i(y_hat_i + b)
 
-over out-of-fold predictions y_hat, without a solver call. It also mends models that were trained on
-the loss itself. A shift is judged on instances whose residuals it was not computed from.
+over out-of-fold predictions y_hat, without a solver call, judged on residuals that did not set it.
 """
 
 from collections.abc import Callable

@@ -190,18 +190,18 @@ class Situation:
     def families(self) -> tuple[Family, ...]:
         """Return families that did well on paths, knapsacks, assignments and newsvendors.
 
-        They lead the rounds in this order. The squared error keeps models from overfitting the
-        known decisions; the fewer are known, the more of it is needed. Margins and rankings err
-        differently, so their average is better than each. A low temperature ranks only the best
-        decisions, which are known if they are shared. If the objective is not affine, decision
-        families see it near the label only, so a family that sees regrets competes: alone if there
-        is a kink at the label, where slopes are those of one side.
+        They lead the rounds in this order. Squared error keeps models from overfitting the known
+        decisions: the fewer are known, the more of it. Margins and rankings err differently, so
+        their average is better. A low temperature ranks the best decisions, which shared ones are.
+        If the objective is not affine, decision families see it near the label only, so a family
+        that sees regrets competes, alone if slopes at the label are those of one side of a kink.
         """
         if self.kind is ObjectiveKind.KINKED:
             return (self.family(),)
         if self.is_shared:
-            low = DecisionRanking(temperature=0.1, squared_error=0.1)
-            precise = (DecisionHinges(squared_error=0.1), low)
+            weight = 0.1 if self.n_instances < 6 * _N_MANY else 0.01
+            low = DecisionRanking(temperature=0.1, squared_error=weight)
+            precise = (DecisionHinges(squared_error=weight), low)
             if self.n_instances >= _N_MANY:
                 return precise
             steady = DecisionHinges(margin=1.0, squared_error=3.0)

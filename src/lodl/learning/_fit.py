@@ -180,9 +180,8 @@ def _by_the_solver(
 ) -> tuple[Contender, Contender]:
     """Return the baseline and the best model as the solver judges them: estimates flatter.
 
-    The solver judges the selected model, and any rival that is estimated to be clearly
-    better than the solver's best so far. It does so on the validation instances for which there are
-    calls left, if these are not few.
+    It judges the selected model and rivals that are estimated to be clearly better than its best
+    so far, on the validation instances for which there are calls left, if these are not few.
     """
     schedule, rows = evidence.schedule, board.validation
     has_baseline = bool(schedule.n_rounds) and baseline is board.contenders[0]
@@ -220,8 +219,7 @@ def _corrected(
 ) -> Contender:
     """Return a contender with the best simple correction, or as it is if none helps.
 
-    `judge` finds the shift of models without a loss, or says if a shift is worth the solver calls.
-    Without it and such a loss, there is no shift.
+    `judge` finds the shift of models without a loss, or says if one is worth the solver calls.
     """
     if contender.shrinkage:
         return contender

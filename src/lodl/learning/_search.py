@@ -159,15 +159,14 @@ def select(
     """Return the average of all models, or the best one if it is clearly better.
 
     Chance decides which of several good models is the best on a few hundred instances, and their
-    average is better than most. The baseline joins if the gain over it is not clear, unless the two
-    decide no better than the baseline, which is selected if nothing gains `n_errors` standard
-    errors. If it does not clearly predict better than the mean label, most of what validation shows
-    is chance: the mean (`corrected`, if costs are uneven) or the baseline is selected unless the
-    best model decides better by far. At last, predictions are shrunk towards the mean label while
-    validation regret clearly improves.
+    average is better than most. The baseline joins if the gain over it is not clear, unless that
+    decides no better than the baseline, which stays if nothing gains `n_errors` standard errors. If
+    it does not clearly predict better than the mean label, most of what validation shows is chance:
+    the mean (`corrected`, if costs are uneven) or the baseline is selected unless the best model
+    decides better by far. At last, predictions are shrunk while validation regret clearly improves.
 
-    `means` are the mean training labels for each instance. Nothing is scored once it `is_late`, and
-    shrunk predictions only if it `is_worth` the solver calls, given the model before and after.
+    `means` are mean training labels. Nothing is scored once it `is_late`, and shrunk predictions
+    only if it `is_worth` the solver calls, given the model before and after.
     """
     best = min([baseline, *others], key=board.mean)
     if ensemble and others and not is_late():
@@ -193,7 +192,7 @@ def select(
 
 
 def _averaged(board: Scoreboard, baseline: Contender, others: Sequence[Contender]) -> Contender:
-    """Return the average of contenders, the best first, or the best one if it is clearly better."""
+    """Return the average of contenders, the best first, or one that is clearly better."""
     best, members = min(baseline, others[0], key=board.mean), others
     mean = board.score(average(others)) if len(others) > 1 else others[0]
     if board.is_clear(mean, best):

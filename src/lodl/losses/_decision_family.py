@@ -54,7 +54,7 @@ class DecisionFamily(Family):
     has_own: ClassVar[bool] = False
     #: Weight of a squared error that is added to the loss: an error of the samples' size costs this
     #: share of the instance's mean regret, `min_weight` at least. The fewer decisions are known,
-    #: the larger it should be: the learner uses 0.1 if instances share decisions, else 1 to 10.
+    #: the larger it should be: the learner uses 0.01 or 0.1 if instances share them, else 1 to 10.
     squared_error: float
     max_decisions: int  #: Number of decisions per instance, which `fit_shared` ignores.
 

@@ -34,6 +34,8 @@ _EVERY = 5  # steps between two validation scores
 _LEAST_GAIN = 1e-3  # share of a validation score by which a better one must be lower
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12  # Adam
 _BATCH_SIZE = 256  # instances per step
+_MANY_BATCHES = 12  # about 3,000 instances: steps of one size do not get near the minimum
+_FINE = 0.05  # of the learning rate, when models have stopped at it
 _MEMORY = 0.95  # of the running mean of the weights, which counts if there are several batches
 _SINGLE = np.float32  # large losses are bound by memory: half the bytes, half the time
 
@@ -200,8 +202,9 @@ def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
 class Descent:
     """Minimises the mean loss of several linear models at once, by Adam.
 
-    Batches stay the same, because parameters of losses are large to copy. Losses are computed in
-    single precision from errors relative to the labels; weights are in double precision.
+    Batches stay the same: parameters are large to copy. Losses are computed in single precision
+    from errors relative to the labels, weights in double precision. If there are many batches,
+    models that have stopped go on in small steps, and those that cannot stop slow down.
     """
 
     def __init__(self, data: Sequence[Standardised], loss: LearnedLoss, masks: Masks) -> None:
@@ -242,15 +245,15 @@ class Descent:
 
     @one_blas_thread()  # many small products: threads would cost more than they gain
     def run(
-        self, start: Array, n_steps: int, *, stops: bool, is_free: Masks | None = None
+        self, start: Array, n_steps: int, stops: bool, is_free: Masks | None = None, pace: float = 1
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Return the best weights (models, features, outputs) and steps, or the last."""
         at: Any
         rate, steps = (0.03, 10) if self.family.uses_slopes else (0.01, 100)
         rate, patience = 0.1 if self.family.is_smooth else rate, steps if stops else None
-        stopping, best = EarlyStopping(patience, len(start), _LEAST_GAIN), start.copy()
+        stopping, best = EarlyStopping(patience, len(start), pace * _LEAST_GAIN), start.copy()
         w, averaged, batches = start, start, self.batches
-        mean, square = np.zeros_like(w), np.zeros_like(w)
+        mean, square, is_large = 0 * w, 0 * w, len(batches) >= _MANY_BATCHES
         for step in range(n_steps + 1):
             running, batch = stopping.running, batches[step % len(batches)]
             at = None
@@ -280,10 +283,15 @@ class Descent:
             mean = _BETA1 * mean + (1 - _BETA1) * gradient
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
+            bias *= pace if stops or not is_large else 1 - step / n_steps
             w = w - rate * bias * mean / (np.sqrt(square) + _TINY)
             share = max(1 - _MEMORY, 1 / (step + 2))
             averaged = averaged + share * (w - averaged) if len(batches) > 1 else w
-        return best, stopping.best_steps
+        if not (stops and is_large and pace == 1):
+            return best, stopping.best_steps
+        n_left = n_steps - int(stopping.best_steps.max())
+        best, more = self.run(best, n_left, True, is_free, pace=_FINE)
+        return best, stopping.best_steps + more
 
     def scores(self, w: Array, batches: "Sequence[_Batch]", running: Index) -> Array:
         """Return the mean loss of the instances that stop each running model."""
