@@ -83,6 +83,14 @@ def open_page(browser):
     assert found == []
 
 
+def test_no_page_shows_a_warning_or_the_folder_that_it_was_built_in():
+    pages = {
+        path.relative_to(SITE): path.read_text(encoding="utf-8") for path in SITE.rglob("*.html")
+    }
+    shown = re.compile(rf"Warning: |{re.escape(str(SITE.parents[2]))}/")
+    assert [page for page, text in pages.items() if shown.search(text)] == []
+
+
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_opens_from_disk_and_scrolls_in_one_direction(open_page, path, viewport):

@@ -42,9 +42,8 @@ before = regret(problem, squared_error, y[test])
 after = model.regret(x[test], y[test])
 print(f"value lost per instance: {before.mean():.2f} -> {after.mean():.2f}")
 
-figure, axes = plt.subplots(figsize=(6, 3.5))
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for lost, label in [(before, "squared error"), (after, "learned loss")]:
     axes.ecdf(lost, complementary=True, label=label)
 axes.set(xlabel="value lost", ylabel="share of instances that lose more")
 axes.legend()
-figure.tight_layout()

@@ -60,7 +60,7 @@ print(model.summary())
 squared_error = LinearRegression().fit(x[train], y[train]).predict(x[test])
 before = regret(problem, squared_error, y[test]).mean()
 after = model.regret(x[test], y[test]).mean()
-figure, axes = plt.subplots(figsize=(4.5, 4.5))
+figure, axes = plt.subplots(figsize=(4.5, 4.5), layout="constrained")
 axes.axline((0, 0), slope=1, color="grey", linewidth=1)
 for y_hat, name, lost in [
     (squared_error, "squared error", before),
@@ -69,4 +69,3 @@ for y_hat, name, lost in [
     axes.scatter(y[test], y_hat, s=10, label=f"{name}: {lost:.1f} lost per day")
 axes.set(xlabel="true demand", ylabel="predicted demand")
 axes.legend()
-figure.tight_layout()
