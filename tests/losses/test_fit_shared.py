@@ -1,5 +1,6 @@
 """Losses made of the decisions of all instances, against brute force."""
 
+import logging
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from lodl import AllPerturbed, DecisionHinges, DecisionRanking, Problem, WeightedMSE
 from lodl.domains import Knapsack, ShortestPath, TopK
 from lodl.errors import InvalidInputError
-from lodl.losses import FitStatus, fit, fit_shared
+from lodl.losses import FitStatus, _fit_shared, fit, fit_shared
 from lodl.oracle import Oracle, _pool
 
 
@@ -122,6 +123,25 @@ def test_the_loss_bounds_that_of_own_decisions_and_is_zero_at_the_label(name):
     np.testing.assert_array_equal(shared.value(y), 0.0)
 
 
+@pytest.mark.parametrize("family", [DecisionHinges(), DecisionRanking()])
+def test_to_take_the_nearest_of_all_decisions_is_to_take_all(family, monkeypatch):
+    y = labels(5)
+    samples = samples_of(PROBLEMS["knapsack"][0], y)
+    y_hat = y + np.random.default_rng(2).normal(size=y.shape)
+    every = fit_shared(samples, family)
+    monkeypatch.setattr(_fit_shared, "_N_ALL_TAKEN", 0)
+    monkeypatch.setattr(_fit_shared, "_N_NEAREST", 1000)
+    nearest = fit_shared(samples, family)
+    np.testing.assert_allclose(nearest.value(y_hat), every.value(y_hat), atol=1e-12)
+
+
+def test_the_mean_regret_is_that_of_the_instances_own_samples():
+    samples = samples_of(Menu(), labels(4))
+    own = [np.maximum(answers.regret, 0.0).mean() for answers in samples]
+    found = fit_shared(samples, DecisionHinges()).errors.mean_regret
+    np.testing.assert_allclose(found, own)
+
+
 def test_no_call_is_made():
     samples = samples_of(Menu(), labels(4))
     before = Menu.n_calls
@@ -159,11 +179,14 @@ class Moody(Menu):
         return super().solve(y_hat, context)
 
 
-def test_a_label_without_an_answer_gets_a_squared_error():
+def test_a_label_without_an_answer_gets_a_squared_error(caplog):
+    caplog.set_level(logging.DEBUG, "lodl")
     y = labels(4)
     y[5, 0] = 1.45
     loss = fit_shared(samples_of(Moody(), y, **SKIPS), DecisionHinges())
     assert loss.errors.status[5] == FitStatus.NO_SAMPLES
+    n_missing = (loss.errors.status != FitStatus.FITTED).sum()
+    assert f"{n_missing} of 30 instances have nothing to fit" in caplog.text
     assert loss.value(y + 0.1)[5] > 0
     assert (loss.errors.status == FitStatus.FITTED).sum() >= 20
 

@@ -14,6 +14,7 @@ from lodl.problems import Problem
 from lodl.problems._regret import (
     check_sense_of,
     gradients,
+    is_linear,
     read_only,
     regret_of,
     score,
@@ -223,6 +224,16 @@ def test_many_objectives_must_be_one_per_decision():
     message = r"expected shape \(2,\), got \(2, 1\)"
     with pytest.raises(ShapeError, match=message):
         score_many(Returns(0, [[1], [2]]), [0, 0], np.ones(2), None)
+
+
+def test_only_the_objective_of_linear_problems_is_known_to_be_linear():
+    class Fee(lodl.domains.TopK):
+        def objective(self, z, y, context=None):
+            return super().objective(z, y, context) - 1.0
+
+    assert is_linear(lodl.domains.TopK(1))
+    assert not is_linear(Fee(1))
+    assert not is_linear(Scaled())
 
 
 def test_decisions_of_several_labels_are_scored_under_their_own():

@@ -42,6 +42,11 @@ def test_named_zeros_and_ones_are_taken_or_not():
     assert after == "takes none of these"
 
 
+def test_large_numbers_of_a_decision_have_no_exponent():
+    before, after = decision_texts(np.array([1234.5, 1.0]), np.array([999.4, -20000.0]), None)
+    assert (before, after) == ("1,234 1", "999 -20,000")
+
+
 def test_entries_of_matrices_are_named_by_their_places():
     assert decision_texts(np.eye(2), np.eye(2)[::-1], None) == (
         "takes (0, 0), (1, 1)",

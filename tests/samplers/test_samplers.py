@@ -77,6 +77,15 @@ def test_every_pair_of_coordinates_is_perturbed():
     assert counts.min() > BLOCK_SIZE / 6 / 2
 
 
+def test_points_without_noise_are_counted_and_settings_name_what_points_depend_on():
+    y = labels()
+    at = AtPredictions(y + 1, 0.5, margin=3.0, n_exact=1)
+    assert at.settings() == {"margin": 3.0, "n_exact": 1}
+    assert AllPerturbed(0.5).settings() == {}
+    assert at.exact(y, y + 1).shape == (5, 1, 3, 4)
+    assert AllPerturbed(0.5).exact(y, y).shape == (5, 0, 3, 4)
+
+
 def test_adjacent_vertices_take_the_predictions_of_their_instances():
     y, y_hat, rows = labels(), labels() + 100, np.array([4, 1])
     assert np.array_equal(AdjacentVertices(y_hat).take(rows).centres(y[rows]), y_hat[rows])

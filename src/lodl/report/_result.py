@@ -190,7 +190,7 @@ def _is_numeric(z: Any) -> bool:
 
 
 def _number(value: Any) -> str:
-    return f"{float(value):z.3g}" if abs(value) < 1e4 else f"{float(value):,.0f}"
+    return f"{float(value):z.3g}" if abs(value) < 999.5 else f"{float(value):,.0f}"
 
 
 @dataclass(frozen=True)
