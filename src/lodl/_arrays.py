@@ -346,8 +346,7 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     # Terminal sequences and marks of the writing direction could make a name look like another.
-    is_safe = (s.isprintable() or unicodedata.category(s) == "Zs" for s in text)  # spaces
-    pairs = zip(text, is_safe, strict=True)
+    pairs = ((s, s.isprintable() or unicodedata.category(s) == "Zs") for s in text)  # spaces
     return "".join(s if safe else s.encode("unicode_escape").decode() for s, safe in pairs)
 
 

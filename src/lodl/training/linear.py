@@ -37,6 +37,7 @@ _BATCH_SIZE = 256  # instances per step
 _MANY_BATCHES = 12  # about 3,000 instances: steps of one size do not get near the minimum
 _FINE = 0.05  # of the learning rate, when models have stopped at it
 _MEMORY = 0.95  # of the running mean of the weights, which counts if there are several batches
+_KEPT = 2**25 - 2**16  # bytes: once freed, glibc keeps as much, and steps do not wait for memory
 _SINGLE = np.float32  # large losses are bound by memory: half the bytes, half the time
 
 Single = npt.NDArray[np.float32]
@@ -220,26 +221,27 @@ class Descent:
         phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
         slope: Any = phi.get("slope")
         is_shared = isinstance(slope, SharedSlopes) and by_instance.shape[2] == 1
-        is_quicker = is_shared and len(slope.gradient) * rows.shape[-1] <= math.prod(
-            slope.shape[1:]
-        )
-        phi, gap = (phi, slope.gaps(offset)) if is_quicker else (gathered(phi), None)
+        is_quick = is_shared and len(slope.gradient) * rows.shape[-1] <= math.prod(slope.shape[1:])
+        phi, gap = (phi, slope.gaps(offset)) if is_quick else (gathered(phi), None)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(self.family.value(phi, offset).mean(dtype=np.float64)) or 1.0
         self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
+        np.empty(_KEPT, dtype=np.uint8)
         self.batches = []
         for index in _divided(masks):
             n_trained = np.maximum(masks[:, index].sum(axis=1), 1)
-            whole = len(index) == n and bool((index == np.arange(n)).all())
-            at = slice(None) if whole else index  # one batch in order needs no copy
+            at = slice(None) if np.array_equal(index, np.arange(n)) else index  # without a copy
+            of_batch = {name: values[at] for name, values in phi.items()}
+            if gap is not None:  # maxima over decisions are quickest if these are the last axis
+                of_batch["regret"] = np.asfortranarray(of_batch["regret"])
             self.batches.append(
                 _Batch(
                     by_instance[:, at].reshape(len(rows), -1, rows.shape[-1]),
-                    {name: values[at] for name, values in phi.items()},
+                    of_batch,
                     offset[at],
                     (masks[:, index].T / (n_trained * unit)).astype(_SINGLE),
                     [_place(is_out) for is_out in ~masks[:, index]],
-                    None if gap is None else gap[at],
+                    None if gap is None else np.asfortranarray(gap[at]),
                 )
             )
 
@@ -310,10 +312,7 @@ class Descent:
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """The instances of one step.
-
-    Slopes of shared decisions are multiplied by weights instead of errors if that is less work.
-    """
+    """The instances of one step. Slopes are multiplied by weights, not errors, if that is quick."""
 
     rows: Single  # features of each model, shape (models, rows, features)
     phi: Parameters
@@ -344,10 +343,11 @@ class _Batch:
             return (d,)
         gradient, decision = self.phi["slope"].gradient, self.phi["slope"].decision
         by_feature = (v.reshape(-1, v.shape[-1]) @ gradient.T).reshape(*v.shape[:2], -1)
-        costs = np.matmul(self.rows, by_feature)  # of all decisions, relative to those of `offset`
+        # Costs of decisions (models, P, n), relative to `offset`: this order suits maxima over P.
+        costs = np.matmul(by_feature.swapaxes(1, 2), self.rows.swapaxes(1, 2))
         flat, (own, place) = costs.reshape(len(v), -1), self._places
         taken = costs if decision is None else flat.take(place, axis=1)
-        return d, self.gap + (taken - flat.take(own, axis=1)).swapaxes(0, 1)
+        return d, (taken - flat.take(own, axis=1)).transpose(2, 0, 1) + self.gap
 
     def value(self, family: Any, d: Single, *gap: Single) -> Any:
         """Return losses, shape (n, models)."""
@@ -360,18 +360,18 @@ class _Batch:
         phi = self.phi
         if not gap:
             return self._by_weight(family.gradient(phi, d))
-        by_gap = family.by_gap(phi, *gap) * self.share[:, :, np.newaxis]
-        total = by_gap.swapaxes(0, 1).reshape(len(self.rows), -1)
+        total = family.by_gap(phi, *gap).transpose(1, 2, 0) * self.share.T[:, np.newaxis]
+        total = total.reshape(len(self.rows), -1)
         slope, (own, place) = phi["slope"], self._places
-        shape = (*self.rows.shape[:2], len(slope.gradient))
+        shape = (len(self.rows), len(slope.gradient), len(d))
         if slope.decision is not None:
             total, taken = np.zeros((shape[0], shape[1] * shape[2]), dtype=_SINGLE), total
             total[:, place.reshape(-1)] = taken
         total[:, own] = 0.0  # slopes are relative to an instance's own decision
-        total[:, own] = -total.reshape(shape).sum(axis=-1, keepdims=True)
-        by_decision = np.matmul(self.rows.swapaxes(1, 2), total.reshape(shape))
+        total[:, own] = -total.reshape(shape).sum(axis=1, keepdims=True)
+        by_decision = np.matmul(total.reshape(shape), self.rows).swapaxes(1, 2)
         of_squares = self._by_weight(2 * phi["w"][:, np.newaxis] * d)
-        by_weight = by_decision.reshape(-1, shape[2]) @ slope.gradient
+        by_weight = by_decision.reshape(-1, shape[1]) @ slope.gradient
         return by_weight.reshape(of_squares.shape) + of_squares
 
     def _by_weight(self, by_output: Single) -> Any:
@@ -380,11 +380,11 @@ class _Batch:
         return np.matmul(self.rows.swapaxes(1, 2), by_row)
 
     @cached_property
-    def _places(self) -> tuple[Index, Index]:
-        """Positions of each instance's own and of all its decisions, one instance after another."""
-        slope = self.phi["slope"]
-        first = len(slope.gradient) * np.arange(len(self.offset))[:, np.newaxis]
-        return first + slope.own, first + (0 if slope.decision is None else slope.decision)
+    def _places(self) -> tuple[Index, ...]:
+        """Positions of each instance's own and of all its decisions, one decision after another."""
+        slope, n = self.phi["slope"], len(self.offset)
+        numbers = (slope.own, slope.own if slope.decision is None else slope.decision)
+        return tuple(n * number.T + np.arange(n) for number in numbers)
 
 
 def _divided(masks: Masks) -> list[Index]:
