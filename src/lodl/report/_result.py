@@ -386,7 +386,7 @@ class FitResult:
         best = min(self.trials, key=lambda trial: trial.regret)
         selected, remarks = self.trials[self.selected], []
         if any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
-            remarks = [f'Regrets are estimates except for "{BY_THE_SOLVER[2:]}".']
+            remarks = [f'Regrets are of known decisions, except in rows "{BY_THE_SOLVER[2:]}".']
         if selected.name.startswith("average") and not best.name.startswith("average"):
             remarks.append("A single loss is selected only if it is clearly better.")
         return remarks
