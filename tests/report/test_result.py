@@ -1,6 +1,7 @@
 """The record of a fit: verdict, summary and JSON."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -37,6 +38,10 @@ def test_the_verdict_shows_what_a_simple_correction_reaches(fit_result):
     result = fit_result(REGRET, REGRET / 2, trials=(*trials, shifted), selected=1)
     name = "squared error, shifted by the learned loss"
     assert result.verdict.endswith(f"With a simple correction ({name}): 1.10.")
+    worse = Trial(f"{BASELINE}, shifted by a quantile", 1, 1.5, 3, 0.3)
+    for both in ((shifted, worse), (worse, shifted)):
+        better = fit_result(REGRET, REGRET / 2, trials=(*trials, *both), selected=1)
+        assert better.verdict.endswith(f"With a simple correction ({name}): 1.10.")
     itself = fit_result(REGRET, REGRET / 2, trials=(*trials, shifted), selected=2)
     assert "simple correction" not in itself.verdict
     kept = fit_result(REGRET, REGRET, trials=(*trials, shifted), selected=0)
@@ -206,6 +211,13 @@ def test_the_summary_explains_what_may_surprise(fit_result):
     assert text.startswith("The features do not help")
     assert text.rpartition(" ")[2] == "better."  # below the table that it is about
     assert fit_result().remarks() == []
+
+
+def test_the_numbers_of_trials_are_below_their_titles(fit_result):
+    trials = (Trial(BASELINE, 0, 123.0, 8, 0.1), Trial("DecisionHinges()", 12, 0.8, 10_000, 123.4))
+    rows = fit_result(trials=trials, selected=1).summary().split("\n\n")[1].splitlines()
+    ends = [[m.end() for m in re.finditer(r"[\w.,]+(?=  )", row)][:4] for row in rows]
+    assert ends[0] == ends[1] == ends[2]
 
 
 def test_the_summary_names_cost_and_selection(fit_result):

@@ -42,6 +42,20 @@ def test_named_zeros_and_ones_are_taken_or_not():
     assert after == "takes none of these"
 
 
+def test_as_many_changes_are_listed_as_fit_in_a_line():
+    names = [f"product {i}" for i in range(30)]
+    _, after = decision_texts(np.zeros(30), np.full(30, 2.0), names)
+    assert after.startswith("product 0 2, product 1 2, ")
+    listed, _, n_more = after.removesuffix(" more").rpartition(" and ")
+    assert 60 < len(listed) <= 80
+    assert listed.count(",") + 1 + int(n_more) == 30
+
+
+def test_numbers_that_differ_by_less_than_a_thousandth_are_not_listed():
+    before, after = decision_texts(np.array([900.0, 1.0, 3]), np.array([900.5, 2.0, 3]), _NAMES)
+    assert (before, after) == ("late 1", "late 2")
+
+
 def test_large_numbers_of_a_decision_have_no_exponent():
     before, after = decision_texts(np.array([1234.5, 1.0]), np.array([999.4, -20000.0]), None)
     assert (before, after) == ("1,234 1", "999 -20,000")
