@@ -136,10 +136,11 @@ def test_to_take_the_nearest_of_all_decisions_is_to_take_all(family, monkeypatch
 
 
 def test_the_mean_regret_is_that_of_the_instances_own_samples():
-    samples = samples_of(Menu(), labels(4))
-    own = [np.maximum(answers.regret, 0.0).mean() for answers in samples]
+    samples = samples_of(Moody(), labels(4), **SKIPS)
+    own = [np.maximum(answers.regret, 0.0) for answers in samples]
+    assert len({len(regret) for regret in own}) > 1  # some calls failed
     found = fit_shared(samples, DecisionHinges()).errors.mean_regret
-    np.testing.assert_allclose(found, own)
+    np.testing.assert_allclose(found, [r.mean() if len(r) else 0.0 for r in own])
 
 
 def test_no_call_is_made():
