@@ -235,7 +235,11 @@ def _texts() -> list[str]:
     affine, kinked, other = CALLS.values()
     claim = (RESULTS / "spo" / "spo.md").read_text()
     n_cells = re.findall(r"in (\d+) of (\d+) cells", claim)[0]
+    peers = map(json.loads, (RESULTS / "peers" / "rows.jsonl").read_text().splitlines())
+    n_seeds = len({row["seed"] for row in peers if row["method"] in ("2-stage", "SPO+", "lodl")})
     return [
+        "Test regret of squared error in percent of the optimum; what SPO+ and `lodl` add to it, ± "
+        f"the standard error over {n_seeds} data seeds; and",
         f"Of {len(every)} linear tasks, `lodl` is best or within one standard error of the best on "
         f"{n_best}, and by more than that",
         f"worse than squared error on {n_worse}. On 12 [domains](results/learner/README.md) linear "
