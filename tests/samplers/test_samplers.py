@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lodl import samplers
 from lodl.errors import InvalidInputError
 from lodl.samplers import (
     BLOCK_SIZE,
@@ -84,6 +85,13 @@ def test_points_without_noise_are_counted_and_settings_name_what_points_depend_o
     assert AllPerturbed(0.5).settings() == {}
     assert at.exact(y, y + 1).shape == (5, 1, 3, 4)
     assert AllPerturbed(0.5).exact(y, y).shape == (5, 0, 3, 4)
+
+
+def test_every_sampler_of_the_module_is_a_public_name():
+    kinds = {name: kind for name, kind in vars(samplers).items() if isinstance(kind, type)}
+    defined = {name for name, kind in kinds.items() if issubclass(kind, Sampler)}
+    assert len(defined) == 6
+    assert defined <= set(samplers.__all__)
 
 
 def test_adjacent_vertices_take_the_predictions_of_their_instances():
