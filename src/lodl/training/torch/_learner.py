@@ -25,8 +25,9 @@ from lodl.training.torch._criterion import LearnedLossModule
 from lodl.training.torch._loop import Criterion, TrainingSettings, as_tensor, train_masked
 
 _FILE = "model.safetensors"
-_SETTINGS = TrainingSettings(learning_rate=5e-3, n_steps=400, patience=40)
-_FROM_BASELINE = replace(_SETTINGS, learning_rate=2e-3, patience=30)
+_SETTINGS = TrainingSettings(learning_rate=5e-3, n_steps=400, patience=25)
+_FROM_BASELINE = replace(_SETTINGS, learning_rate=2e-3, patience=15)
+_MORE_PATIENCE = 15  # steps, with batches
 _N_FOR_BATCHES = 800  # rows, of instances or of their items
 _BATCH_ROWS, _MIN_BATCH, _MAX_BATCH = 2000, 32, 256  # rows of a batch, and limits in instances
 _N_FOLDS = 5  # one of which stops the baseline if nothing else does
@@ -216,7 +217,8 @@ class _Prepared:
             settings = replace(settings, seed=self.learner.seed)
             if len(self.y) * n_items >= _N_FOR_BATCHES:
                 batch_size = min(max(_BATCH_ROWS // n_items, _MIN_BATCH), _MAX_BATCH)
-                settings = replace(settings, batch_size=batch_size, validate_every=10)
+                batched: Any = {"batch_size": batch_size, "validate_every": 10}
+                settings = replace(settings, **batched, patience=settings.patience + _MORE_PATIENCE)
         if n_steps is not None:
             settings = replace(settings, n_steps=n_steps)
         # Modules may work in single precision, relative to a scale for all in double precision.
