@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from lodl.errors import InvalidInputError
 from lodl.losses import squared_error_loss
@@ -23,6 +25,32 @@ def regression():
 def network(*layers):
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(3, 16), nn.ReLU(), *layers, nn.Linear(16, 2))
+
+
+class Transfers(TorchDispatchMode):
+    """Counts operations on arrays of two devices: one of them waits for the other."""
+
+    n = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        leaves = tree_leaves((args, kwargs, result))
+        devices = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.ndim}
+        self.n += len(devices) > 1
+        return result
+
+
+@pytest.mark.parametrize(("batch_size", "n_passes"), [(None, 0), (10, 5)])
+def test_another_device_gets_one_array_a_pass(regression, batch_size, n_passes):
+    x, y = regression
+    settings = TrainingSettings(batch_size=batch_size)
+    learner, counts = TorchLearner(network().to("meta"), settings=settings), []
+    prepared = learner.prepare(x, y)
+    for n_steps in (1, 21):
+        with Transfers() as transfers:
+            learner.train(x, squared_error_loss(y), prepared=prepared, n_steps=n_steps)
+        counts.append(transfers.n)
+    assert counts[1] - counts[0] == n_passes
 
 
 @pytest.mark.slow

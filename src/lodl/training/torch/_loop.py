@@ -55,7 +55,7 @@ class Stack:
 
     def __init__(self, models: Sequence[nn.Module], scales: Scales = ()) -> None:
         self.models, self.scales, self.is_batched = models, scales, can_be_stacked(models[0])
-        self.members = torch.arange(len(models))  # models that are still trained
+        self.members = torch.arange(len(models), device=next(models[0].parameters()).device)
         self.skeleton = deepcopy(models[0]).to("meta")
         self.layers = list(self.skeleton.named_children())
         kinds = [(type(part), len(list(part.parameters()))) for _, part in self.layers]
@@ -180,14 +180,16 @@ def _train(
     alone gets the features of its mask: batch normalisation would see the others.
     """
     is_in = torch.as_tensor(masks, device=features.device)
-    inside, outside = (torch.as_tensor(np.flatnonzero(part)) for part in (masks[0], ~masks[0]))
+    parts = (np.flatnonzero(part) for part in (masks[0], ~masks[0]))
+    inside, outside = (torch.as_tensor(part, device=features.device) for part in parts)
 
     def score(losses: Tensor | None) -> Tensor:
         if not stack.is_batched:
             return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
         is_out = ~is_in[stack.members]
         if losses is None or losses.shape != is_out.shape:
-            losses = criterion(stack.predict(features), torch.arange(len(features)))
+            rows = torch.arange(len(features), device=features.device)
+            losses = criterion(stack.predict(features), rows)
         return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
 
     def loss_inside(y_hat: Tensor, index: Tensor) -> Tensor:
@@ -216,7 +218,7 @@ def run(
     optimiser = torch.optim.Adam(
         stack.parameters.values(), lr=settings.learning_rate, fused=is_fused
     )
-    batches = _batches(len(features), settings.batch_size, settings.seed)
+    batches = _batches(len(features), settings.batch_size, settings.seed, features.device)
     stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 
     def losses_of(index: Tensor) -> Tensor:
@@ -253,14 +255,14 @@ def run(
     return stack.best_models(), stopping
 
 
-def _batches(n: int, size: int | None, seed: int) -> Iterator[Tensor]:
+def _batches(n: int, size: int | None, seed: int, device: torch.device) -> Iterator[Tensor]:
     """Yield the instances of each step, by default all, in a new random order in every pass."""
     if size is None or size >= n:
-        yield from repeat(torch.arange(n))
+        yield from repeat(torch.arange(n, device=device))
         return
     generator, left = torch.Generator().manual_seed(seed), torch.arange(0)
     while True:
         if len(left) < size:
-            left = torch.randperm(n, generator=generator)
+            left = torch.randperm(n, generator=generator).to(device)  # a GPU waits once a pass
         yield left[:size]
         left = left[size:]
