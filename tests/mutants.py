@@ -100,6 +100,8 @@ def mutants_of(module: str, source: str) -> Iterator[Mutant]:
         last = starts[place.end_lineno - 1] + place.end_col_offset
         old = " ".join(data[first:last].decode().split())
         for new in dict.fromkeys(_faults(node)):
+            if " ".join(new.split()) == old:  # `return None`, whose value is taken away
+                continue
             text = new if isinstance(place, ast.stmt) else f"({new})"
             mutated = (data[:first] + text.encode() + data[last:]).decode()
             yield Mutant(module, place.lineno, old, new, mutated)

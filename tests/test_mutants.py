@@ -20,6 +20,8 @@ class Chooser:
             raise ValueError(f"expected {a[0]}")
         a[0] += min(a[1:], -2)
         self.note(a, axis=0)
+        if b is None:
+            return None
         return [x for x in a if x < 0.5]
 '''
 
@@ -40,9 +42,10 @@ FAULTS = {
     (12, "self.note(a, axis=0)", "pass"),
     (12, "self.note(a, axis=0)", "self.note(a)"),
     (12, "0", "1"),
-    (13, "return [x for x in a if x < 0.5]", "return None"),
-    (13, "x < 0.5", "x <= 0.5"),
-    (13, "0.5", "1.0"),
+    (13, "b is None", "b is not None"),
+    (15, "return [x for x in a if x < 0.5]", "return None"),
+    (15, "x < 0.5", "x <= 0.5"),
+    (15, "0.5", "1.0"),
 }
 
 

@@ -167,6 +167,13 @@ def test_groups_and_splitters_come_before_the_order_of_time():
     assert not folds_of(x, validation=KFold(2, shuffle=True)).are_blocks
 
 
+def test_the_group_of_an_instance_is_its_fold_or_its_fifth_of_a_single_part():
+    folds = folds_of(9, validation=3)
+    for row, group in enumerate(folds.groups):
+        assert folds.parts[group, row]
+    assert folds_of(20, validation=0.5).groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
 def test_folds_are_described():
     assert folds_of(9, validation=2).describe(9) == "9 instances, 2 folds"
     assert folds_of(9, validation=1 / 3).describe(1) == "1 instance, held out once"
@@ -341,6 +348,27 @@ def test_without_an_ensemble_a_model_is_trained_on_all_instances_for_as_many_ste
     plain, _ = trains.train_plainly(loss, models)
     np.testing.assert_array_equal(plain.label, final.label)
     assert learner.seen[-1][3] == 22
+
+
+class Failing(MeanLearner):
+    error: Exception
+
+    def train(self, *_, **__):
+        raise self.error
+
+
+def test_a_loss_that_the_estimator_cannot_be_trained_on_is_left_out(caplog):
+    y, folds, failing = np.eye(6), folds_of(6, validation=3), Failing()
+    loss = squared_error_loss(y)
+    models, y_hat = trainer(MeanLearner(), y, folds).train_if_possible(loss)
+    assert len(models) == 3
+    np.testing.assert_allclose(y_hat, folds.means(y))
+    failing.error = ZeroDivisionError("no rows")
+    assert trainer(failing, y, folds).train_if_possible(loss) is None
+    assert "could not be trained on it: ZeroDivisionError: no rows" in caplog.text
+    failing.error = InvalidInputError("wrong")
+    with pytest.raises(InvalidInputError, match="wrong"):
+        trainer(failing, y, folds).train_if_possible(loss)
 
 
 class Stopping(MeanLearner):
