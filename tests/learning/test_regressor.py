@@ -406,7 +406,7 @@ def test_the_baseline_is_kept_to_compare_with(model):
 def test_it_says_before_it_starts_what_it_will_cost(caplog):
     with caplog.at_level(logging.INFO, logger="lodl"):
         model = squared_error(verbose=True)
-    calls = "Up to 900 solver calls, 15 for each of 60 instances"
+    calls = "Up to 900 solver calls, 15 for each of 60 instances, and a few dozen checks"
     assert caplog.messages[0].startswith(f"{calls}: in batches, in less than ")
     assert caplog.messages[-1].endswith(model.result_.verdict)
 
@@ -415,7 +415,7 @@ def test_a_plan_says_the_same_for_a_handful_of_calls():
     CountedPath.n_calls = 0
     model = regressor(CountedPath(DOMAIN.problem.grid))
     plan = model.plan(DATA.x, DATA.y)
-    assert plan.startswith("Up to 720 solver calls, 12 for each of 60 instances: in batches, ")
+    assert plan.startswith("Up to 720 solver calls, 12 for each of 60 instances, and a few dozen ")
     assert 0 < CountedPath.n_calls <= 30
     assert not hasattr(model, "result_")
 

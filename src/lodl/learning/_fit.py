@@ -82,7 +82,7 @@ def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
     per_instance = evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
     level, cost = _time_of(n_calls, evidence)
-    message = "Up to %d solver calls, %d for each of %d instances: %s."
+    message = "Up to %d solver calls, %d for each of %d instances, and a few dozen checks: %s."
     if evidence.is_near:
         message += " Each also brings the decisions next to its own."
     return level, message, n_calls, -(-n_calls // n), n, cost
