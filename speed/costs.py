@@ -22,7 +22,7 @@ from lodl.report.page import duration
 
 SEED = 1001
 SIZES = 100, 1000, 10_000, 100_000
-RUN = {"linear": 100_000, "LightGBM": 1000, "network": 1000}  # the largest that is run
+RUN = {"linear": 100_000, "LightGBM": 10_000, "network": 10_000}  # the largest that is run
 
 
 class Cost(NamedTuple):
