@@ -45,6 +45,21 @@ def test_items_share_a_model():
     assert z_of_curvature(x, (x @ w) ** 3 + noise, folds(60)) > 1
 
 
+def test_a_single_item_is_a_label_of_one_number():
+    x, y = data(3)
+    alone = z_of_curvature(x[:, np.newaxis], y[:, :1], folds(200))
+    assert alone == pytest.approx(z_of_curvature(x, y[:, :1], folds(200)))
+
+
+def test_features_with_a_gap_are_not_tested():
+    x, y = data(1)
+    (model,) = learner_for(None).train(x, squared_error_loss(y))
+    gap = x.copy()
+    gap[7, 2] = np.nan
+    assert is_linear(model, x)
+    assert not is_linear(model, gap)
+
+
 def test_data_that_show_nothing_give_zero():
     x, _ = data(1)
     assert z_of_curvature(x, np.ones((200, 3)), folds(200)) == 0.0

@@ -213,13 +213,14 @@ def test_an_instance_that_several_models_hold_out_has_their_mean_prediction():
         assert len(means) == 3
 
 
-def test_a_splitter_without_splits_is_refused():
-    class Nothing:
+@pytest.mark.parametrize("splits", [[], [([0, 1], [2]), ([], [3])], [([0, 1], [2]), ([0, 1], [])]])
+def test_a_splitter_without_instances_to_train_or_to_validate_is_refused(splits):
+    class Splitter:
         def split(self, *_):
-            return iter(())
+            return ((np.array(a, dtype=int), np.array(b, dtype=int)) for a, b in splits)
 
     with pytest.raises(InvalidInputError, match="`validation` must give instances to train"):
-        folds_of(6, validation=Nothing())
+        folds_of(6, validation=Splitter())
 
 
 # Copies ------------------------------------------------------------------------------------------
@@ -382,7 +383,8 @@ class Own(Stopping):
         return Constant(2 * y.mean(axis=0), 1)
 
 
-def test_the_plain_model_is_the_users_own_if_it_can_be_fitted():
+def test_the_plain_model_is_the_users_own_if_it_can_be_fitted(caplog):
+    caplog.set_level(logging.INFO, "lodl")
     y, folds = np.random.default_rng(0).normal(size=(7, 2)), folds_of(7, validation=KFold(3))
     loss = squared_error_loss(y)
 
@@ -400,6 +402,7 @@ def test_the_plain_model_is_the_users_own_if_it_can_be_fitted():
         factor, is_own = plainly(learner, n)
         np.testing.assert_allclose(factor, times)
         assert is_own == expected
+    assert "own `fit` raised ValueError: no eval set" in caplog.text
 
 
 def test_instances_never_held_out_are_predicted_by_the_last_model():

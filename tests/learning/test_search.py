@@ -60,6 +60,18 @@ def test_the_average_is_selected_if_no_loss_is_clearly_better():
     assert selected({BASELINE: 10.0, FIRST: 5.0, SECOND: 9.0, AVERAGE: slightly_worse}) == AVERAGE
 
 
+def test_a_shrunk_model_is_scored_only_if_it_is_worth_the_calls():
+    asked = []
+
+    def is_worth(before, after):
+        asked.append((before.shrinkage, after.shrinkage))
+        return False
+
+    assert selected({BASELINE: 10.0, FIRST: 1.0, SECOND: 9.0}, is_worth=is_worth) == FIRST
+    [(before, after)] = asked
+    assert before < after
+
+
 @pytest.mark.parametrize(("n_errors", "is_clear"), [(-1.5, False), (0.5, False), (1.5, True)])
 def test_a_gain_is_clear_if_it_exceeds_one_standard_error(n_errors, is_clear):
     error = NOISE.std(ddof=1) / np.sqrt(N)
