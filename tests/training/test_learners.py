@@ -159,6 +159,20 @@ def test_layers_that_are_multiplied_directly_predict_what_modules_predict(label_
     torch.testing.assert_close(direct, stack.predict(x))
 
 
+class Centred(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x - x.mean(dim=0)
+
+
+@pytest.mark.parametrize("layer", [nn.LeakyReLU(0.3), Centred()])
+def test_layers_at_two_places_and_those_of_the_user_predict_what_modules_predict(layer):
+    modules = [nn.Sequential(nn.Linear(3, 5), layer, nn.Linear(5, 2), layer) for _ in range(2)]
+    zeros, ones = (torch.full((2, 3), value) for value in (0.0, 1.0))
+    stack = Stack(modules, (zeros, ones, zeros[:, :2], ones[:, :2]))
+    x = torch.linspace(-2, 2, 12).reshape(4, 3)
+    torch.testing.assert_close(stack.predict(x), torch.stack([module(x) for module in modules]))
+
+
 def test_a_module_keeps_its_own_state_and_its_own_range_if_told_so():
     x, y = line()
     module: Any = nn.Sequential(nn.Linear(2, 3), nn.ReLU())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,10 +58,9 @@ class Stack:
         self.models, self.scales, self.is_batched = models, scales, can_be_stacked(models[0])
         self.members = torch.arange(len(models), device=next(models[0].parameters()).device)
         self.skeleton = deepcopy(models[0]).to("meta")
-        self.layers = list(self.skeleton.named_children())
-        kinds = [(type(part), len(list(part.parameters()))) for _, part in self.layers]
-        is_plain = all(kind == (nn.Linear, 2) or not kind[1] for kind in kinds)
-        self.is_plain = type(models[0]) is nn.Sequential and is_plain and bool(scales)
+        self.layers = list(self.skeleton.named_children())  # each object once
+        is_sequential = type(models[0]) is nn.Sequential and len(models[0]) == len(self.layers)
+        self.is_plain = bool(scales) and is_sequential and all(_is_plain(of) for _, of in self.layers)
         self.parameters, self.buffers = stack_module_state(list(models))
         self.best = {name: rows.detach().clone() for name, rows in self.state.items()}
 
@@ -126,6 +126,13 @@ class Stack:
         for i, copy in enumerate(copies):  # tied parameters have one name here, several in a model
             copy.load_state_dict({name: rows[i] for name, rows in self.best.items()}, strict=False)
         return copies
+
+
+def _is_plain(layer: Any) -> bool:
+    """Return whether a layer is linear with a bias, or one of PyTorch's without parameters."""
+    names = [name for name, _ in (*layer.named_parameters(), *layer.named_children())]
+    is_linear = type(layer) is nn.Linear and names == ["weight", "bias"]
+    return is_linear or (not names and type(layer).__module__.startswith("torch.nn."))
 
 
 def can_be_stacked(model: nn.Module) -> bool:
