@@ -59,8 +59,8 @@ class Stack:
         self.members = torch.arange(len(models), device=next(models[0].parameters()).device)
         self.skeleton = deepcopy(models[0]).to("meta")
         self.layers = list(self.skeleton.named_children())  # each object once
-        is_sequential = type(models[0]) is nn.Sequential and len(models[0]) == len(self.layers)
-        self.is_plain = bool(scales) and is_sequential and all(_is_plain(of) for _, of in self.layers)
+        is_whole = type(models[0]) is nn.Sequential and len(models[0]) == len(self.layers)
+        self.is_plain = bool(scales) and is_whole and all(_is_plain(of) for _, of in self.layers)
         self.parameters, self.buffers = stack_module_state(list(models))
         self.best = {name: rows.detach().clone() for name, rows in self.state.items()}
 
