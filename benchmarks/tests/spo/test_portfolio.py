@@ -60,3 +60,4 @@ def test_a_portfolio_has_a_row_of_each_method_that_can_solve_it(tmp_path, monkey
     text = "\n".join(table.markdown() for table in spo.tables(rows, published))
     assert "portfolio, n = 100, noise 1, degree 4" in text
     assert "2.640 ± 0.010" in text
+    assert "0 of 0 cells" not in text

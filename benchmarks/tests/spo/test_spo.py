@@ -160,6 +160,14 @@ def test_a_gap_on_all_draws_is_better_by_holm_and_seconds_have_their_draws():
     assert "| 1 (10) | 1 (10) |" in spo.tables(rows)[3].markdown()
 
 
+def test_regrets_that_differ_by_rounding_alone_are_equal():
+    rows = [
+        *row_of("lodl", [10.0000001, 11.0000001, 12.0000002], calls=9),
+        *row_of("least squares, all rows", [10, 11, 12]),
+    ]
+    assert "| +0.00 | open |" in spo.tables(rows)[-1].markdown()
+
+
 def test_the_verdict_counts_published_columns_too():
     rows = [*row_of("lodl", [10, 11, 12], calls=9), *row_of("SPO+", [12, 13, 14])]
     assert "1 of 1 cells" in spo.verdict(rows)[0]
