@@ -151,13 +151,13 @@ def _one_model(by_task: _Scores) -> Table:
 
 
 def _beside_one(of_task: Mapping[str, Score], other: Score | None) -> list[Cell]:
-    """Return ours less a model of SPO+: of our budgets the largest that makes no more calls."""
+    """Return ours less a model of SPO+ that makes no fewer calls: if need be, with a budget."""
     names = (OURS, *BUDGETS)
     ours = [of_task[name] for name in names if name in of_task]
     affordable = [score for score in ours if other and score.all_calls <= other.all_calls]
     if other is None or not affordable:
         return [Cell(""), Cell(""), Cell("") if other is None else _bill_of(other)]
-    best = max(affordable, key=lambda score: (score.all_calls, score.method == OURS))
+    best = max(affordable, key=lambda score: (score.method == OURS, score.all_calls))
     return [_pair(best.less(other)), _bill_of(best), _bill_of(other)]
 
 

@@ -367,8 +367,9 @@ def many(rows, factor, method, calls):
     ]
 
 
-def test_one_model_is_compared_with_our_largest_budget_that_makes_no_more_calls(rows):
+def test_one_model_is_compared_with_our_learner_or_its_largest_budget_with_no_more_calls(rows):
     ours = [*many(rows, 0.5, OURS, 600), *many(rows, 0.7, "lodl, 2 calls", 60)]
+    ours += many(rows, 0.8, "lodl, 5 calls", 610)
     one = [*many(rows, 0.6, "SPO+, 20 epochs", 630), *many(rows, 0.9, "SPO+, 5 epochs", 150)]
     (line,) = table_of([*rows, *ours, *one], "lodl less one model").rows
     few, at_20 = line[1:4], line[7:10]
