@@ -142,7 +142,7 @@ def run(name: str, make: Any, seed: int, methods: dict[str, dict[str, Any]]) -> 
     known = contexts[:N] if contexts[0] is not None else None
     optimum = (decisions(problem, y[N:], contexts[N:]) * y[N:]).sum()
     for method, options in methods.items():
-        began, calls, chosen = time.perf_counter(), 21.0, ""
+        began, calls, chosen = time.process_time(), 21.0, ""
         if method == "SPO+":
             predict = spo_plus(problem, x[:N], y[:N], contexts[:N])
         else:
@@ -163,7 +163,7 @@ def run(name: str, make: Any, seed: int, methods: dict[str, dict[str, Any]]) -> 
                     y,
                     contexts,
                 )
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         more = {"calls": calls, "seconds": round(took, 1), "chosen": chosen}
         add(name, seed, method, problem, predict, optimum, x, y, contexts, **more)
 
