@@ -234,7 +234,7 @@ def _texts() -> list[str]:
     made_by = _versions("learner/rows.jsonl")
     affine, kinked, other = CALLS.values()
     claim = (RESULTS / "spo" / "spo.md").read_text()
-    n_cells = re.findall(r"in (\d+) of (\d+) cells", claim)[0]
+    paths, portfolios = re.findall(r"of the best, in (\d+ of \d+) cells", claim)
     peers = map(json.loads, (RESULTS / "peers" / "rows.jsonl").read_text().splitlines())
     n_seeds = len({row["seed"] for row in peers if row["method"] in ("2-stage", "SPO+", "lodl")})
     return [
@@ -248,7 +248,8 @@ def _texts() -> list[str]:
         f"{sum(n_gains[name] for name in boosted)} of {n_boosted}, and forests{made_by('forest')} "
         f"on {n_gains['forest']} of {learner['forest']['tasks']} (`lodl benchmark learner`).",
         "On the [founding table of SPO+](results/spo/README.md) it is best or within one standard "
-        f"error of the best in {n_cells[0]} of {n_cells[1]} cells (`lodl reproduce spo`).",
+        f"error of the best in {paths} cells of paths and {portfolios} of portfolios "
+        "(`lodl reproduce spo`).",
         f"- **Few solver calls**: at most {affine} per instance if the objective is linear and "
         f"there is no context, {kinked} if it has a kink at the label, {other}",
     ]
