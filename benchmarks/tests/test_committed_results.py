@@ -1,5 +1,6 @@
 """The committed tables are those of the committed rows, to the last byte."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -24,8 +25,10 @@ def test_tables_of_a_comparison_come_out_of_its_rows(name):
 
 def test_the_founding_tables_come_out_of_their_rows_but_for_published_figures():
     text = (RESULTS / "spo" / "spo.md").read_text()
-    _, _, *ours = import_module("lodl_benchmarks.spo").tables(rows_of("spo"))
-    assert ours
+    tables = import_module("lodl_benchmarks.spo").tables(rows_of("spo"))
+    of_published = re.compile("Published|What was to be shown")
+    ours = [table for table in tables if not of_published.search(table.caption)]
+    assert len(ours) == 6
     assert all(f"## {table.caption}\n\n{table.markdown()}\n" in text for table in ours)
 
 
