@@ -91,7 +91,8 @@ def test_ctrl_c_waits_until_processes_have_been_started():
 
     def start_processes():
         with marked_ctrl_c(), delayed_signals():
-            os.kill(os.getpid(), signal.SIGINT)
+            # To this thread: one left by another test might get a signal of the process late.
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
             masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
