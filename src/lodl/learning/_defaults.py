@@ -131,7 +131,7 @@ class Situation:
 
     @property
     def learns_neighbours(self) -> bool:
-        """Whether each instance learns from the decisions next to those of its own calls."""
+        """Whether each instance learns from the decisions next to those that its calls return."""
         return self.is_affine and self.has_context and self.has_neighbours
 
     @property

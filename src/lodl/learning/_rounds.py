@@ -23,7 +23,7 @@ from lodl.report import BY_THE_SOLVER
 from lodl.samplers import AdjacentVertices, AllPerturbed, AtPredictions, Sampler, label_scale
 
 _N_NEIGHBOURS = 50  # decisions next to one, of each call
-_MANY_NUMBERS = 100  # in a label: shared decisions are then so many that neighbours add to them
+_MANY_NUMBERS = 100  # in a label whose decisions are too many to know
 _LEAST = 0.1  # least regret that weighs an instance's squared error, as a share of the mean
 _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
 _FEW_NEW = 0.1  # share of predictions that lead to new decisions, after which rounds end
@@ -103,8 +103,7 @@ class Evidence:
             errors = self.learn(self.families[0]).errors
             if np.nanmean(errors.mae_held_out) <= _GOOD_FIT * np.nanmean(errors.mean_regret):
                 return
-        is_large = self.situation.is_shared and self.instances.y[0].size >= _MANY_NUMBERS
-        has_near = self.is_near or (is_large and self.situation.has_neighbours and self.slopes)
+        has_near = self.is_near or (self.is_large and self.situation.has_neighbours and self.slopes)
         near = [self._sample(AdjacentVertices(), _N_NEIGHBOURS)] if has_near else []
         labels = self._sample(sampler, n_samples)  # they are known now
         self.samples = self.at_labels = labels.union(near[0]) if near else labels
@@ -116,8 +115,13 @@ class Evidence:
         return has_them and self.situation.knows_enough(self.families)
 
     @property
+    def is_large(self) -> bool:
+        """Whether the decisions that instances share are so many that most stay unknown."""
+        return self.situation.is_shared and self.instances.y[0].size >= _MANY_NUMBERS
+
+    @property
     def is_near(self) -> bool:
-        """Whether each instance learns from the decisions next to those of its own calls."""
+        """Whether each instance learns from the decisions next to those that its calls return."""
         return self.situation.learns_neighbours and self.knows_enough
 
     @property
@@ -250,8 +254,7 @@ def rounds(
     for number in range(first, n_rounds + 1):
         is_last, turn = number == n_rounds or evidence.has_stalled(), number - first
         near = None if leader is None else leader.y_hat
-        is_large = evidence.situation.is_shared and evidence.instances.y[0].size >= _MANY_NUMBERS
-        if is_large and is_last and number == first == 1:
+        if evidence.is_large and is_last and number == first == 1:
             # The baseline's decisions would crowd out those near the models to be trained.
             near = (train(evidence.learn(families[0], near)) or (None, near))[1]
         for family in families if is_last else leading[turn % len(leading) :][:1]:

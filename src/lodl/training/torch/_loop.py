@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 import torch
@@ -128,7 +127,7 @@ class Stack:
         return copies
 
 
-def _is_plain(layer: Any) -> bool:
+def _is_plain(layer: nn.Module) -> bool:
     """Return whether a layer is linear with a bias, or one of PyTorch's without parameters."""
     names = [name for name, _ in (*layer.named_parameters(), *layer.named_children())]
     is_linear = type(layer) is nn.Linear and names == ["weight", "bias"]
