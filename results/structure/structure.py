@@ -33,9 +33,8 @@ Instances = tuple[LinearProgram, Array, Array, list[Any]]
 class Plain(LinearProgram):
     """The same program without its neighbours."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.has_neighbours = False
+    def has_neighbours(self, context: Any) -> bool:
+        return False
 
 
 def labels(seed: int, n_numbers: int) -> tuple[Array, Array]:

@@ -92,3 +92,10 @@ def test_without_a_context_only_long_labels_share_the_neighbours_of_decisions(n_
 def test_a_check_says_that_a_call_brings_neighbours():
     assert "next to its own" in str(check_problem(PROGRAM, Y))
     assert "next to its own" not in str(check_problem(lodl.domains.TopK(1), Y))
+
+
+def test_whole_numbers_of_a_context_are_known_before_neighbours_are_promised():
+    whole = np.array([{"integrality": 1}] * len(Y), dtype=object)
+    report = check_problem(PROGRAM, Y, context=whole)
+    assert "next to its own" not in str(report)
+    assert not evidence(PROGRAM, whole, Y).situation.has_neighbours

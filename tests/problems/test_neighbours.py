@@ -97,10 +97,12 @@ def test_known_costs_count_and_decisions_keep_the_shape_of_labels():
 
 def test_whole_numbers_and_other_solvers_have_no_neighbours():
     knapsack = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1, integrality=1)
-    assert TRANSPORT.has_neighbours
-    assert not knapsack.has_neighbours
-    assert not Rounded([[3, 4, 5]], "max", row_upper=8).has_neighbours
+    assert TRANSPORT.has_neighbours(demands(10.0, 1.0, 1.0))
+    assert not knapsack.has_neighbours(None)
+    assert not Rounded([[3, 4, 5]], "max", row_upper=8).has_neighbours(None)
     relaxed = LinearProgram([[3, 4, 5]], "max", row_upper=8, upper=1)
+    assert relaxed.has_neighbours(None)
+    assert not relaxed.has_neighbours({"integrality": 1})
     zs = relaxed.neighbours(np.array([1.0, 3.0, 3.5]), {"integrality": 1})
     np.testing.assert_array_equal(zs, [[1, 0, 1]])
 

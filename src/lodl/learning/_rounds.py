@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lodl._arrays import context_of
 from lodl._typing import Array, Index
 from lodl.learning._defaults import AT_LABELS, Schedule, Situation
 from lodl.learning._search import Contender
@@ -70,9 +71,9 @@ class Evidence:
         n_before, started = oracle.n_calls, time.perf_counter() if started is None else started
         slopes = families is None or any(family.uses_slopes for family in families)
         kind = oracle.objective_kind(instances, AT_LABELS, slopes=slopes, random_state=random_state)
-        has_neighbours = has_baseline and oracle.problem.has_neighbours
-        has_context = instances.context is not None
-        situation = Situation(kind, has_context, len(instances.y), has_neighbours)
+        context, n = instances.context, len(instances.y)
+        is_near = has_baseline and oracle.problem.has_neighbours(context_of(context, 0))
+        situation = Situation(kind, context is not None, n, has_neighbours=is_near)
         families = default(situation) if families is None else families
         return cls(
             *(oracle, instances, situation, families, situation.schedule(schedule, families)),

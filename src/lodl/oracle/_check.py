@@ -109,7 +109,7 @@ def _report(
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
-    kind, is_near = kind_of(kinds), guard.problem.has_neighbours
+    kind, is_near = kind_of(kinds), guard.problem.has_neighbours(context_of(context, 0))
     return ProblemReport(name, len(y), n_tried, n_changed, kind, findings, is_near)
 
 

@@ -31,7 +31,6 @@ class Problem(ABC):
         mixes_instances: Whether a batch of `solve_many` may have predictions of several instances
             with the same context, which is fastest. Set it to False if the last digits of a
             decision depend on its batch and answers must not depend on how work is divided.
-        has_neighbours: Whether the problem has `neighbours`.
 
     Example:
         >>> class Cheapest(lodl.Problem):
@@ -48,7 +47,6 @@ class Problem(ABC):
     unit: str = ""
     label_names: Sequence[str] = ()
     mixes_instances: bool = True
-    has_neighbours: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -96,9 +94,13 @@ class Problem(ABC):
 
         A problem may offer this if it knows other feasible decisions after a single solve, as the
         optimal basis of a linear program does. They show what a wrong prediction may cost, and
-        `lodl.AdjacentVertices` samples them. A problem that does sets `has_neighbours`.
+        `lodl.AdjacentVertices` samples them if `has_neighbours` says so.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `neighbours`.")
+
+    def has_neighbours(self, context: InstanceContext) -> bool:
+        """Return whether `neighbours` knows more than the decision of an instance."""
+        return False
 
     def describe(self, z: Decision) -> str | None:
         """Return a description of a decision for reports. By default its numbers are shown."""

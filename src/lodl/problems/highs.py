@@ -77,11 +77,13 @@ class LinearProgram(LinearProblem, ModelProblem):
         places, read = (every, None) if self._predicted is None else (self._predicted, every)
         build = partial(_Model, self._arrays, sense, {"costs": places}, read)
         ModelProblem.__init__(self, sense, build)
-        # With whole numbers, the neighbours of a relaxation's vertex are no decisions.
-        is_own = type(self).solve is LinearProgram.solve
-        self.has_neighbours = is_own and not self._arrays.of(None)["integrality"].any()
 
     solve = ModelProblem.solve
+
+    def has_neighbours(self, context: InstanceContext) -> bool:
+        # With whole numbers, the neighbours of a relaxation's vertex are no decisions.
+        is_own = type(self).solve is LinearProgram.solve
+        return is_own and not self._arrays.of(context)["integrality"].any()
 
     def neighbours(self, y_hat: Array, context: InstanceContext = None) -> Array:
         model = cast(_Model, self._models.get())
