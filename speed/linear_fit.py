@@ -10,7 +10,8 @@ SPO+ is one linear model, trained by torch for 20 epochs with the same vectorise
 loop. Both times exclude imports. "over a batch" is the time of all calls, checks included, over
 that of as many labels in a single `solve_many`. Regrets are in per cent of the optimum of 1,000
 test instances, which select nothing. Ratios are means over data seeds. "context" is a knapsack of
-ten items in which every instance has its own capacity, so that no two share a call or a decision.
+ten items in which every instance has its own capacity, so that no two share a call; with "alone"
+they do not share decisions either.
 """
 
 import argparse
@@ -43,32 +44,34 @@ class Sacks(LinearProblem):
 
     sense = "max"
 
-    def __init__(self, weights: Array) -> None:
-        self.weights, n = weights, len(weights)
+    def __init__(self, weights: Array, *, shares: bool) -> None:
+        self.weights, self.shares, n = weights, shares, len(weights)
         self._sets = (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(float)
 
     def solve_many(self, y_hats: Array, context: Any) -> Array:
         sets = self._sets[self._sets @ self.weights <= context]
         return sets[(y_hats @ sets.T).argmax(axis=1)]
 
+    def are_feasible(self, zs: Array, context: Any) -> Any:
+        return zs @ self.weights <= context if self.shares else None
 
-def sacks(seed: int, sizes: tuple[int, int, int]) -> Domain:
+
+def sacks(seed: int, sizes: tuple[int, int, int], *, shares: bool) -> Domain:
     """Return knapsacks whose capacity is 20 to 60% of the weight of all items."""
     splits, rng = knapsack(seed, sizes=sizes, n_items=10).splits, np.random.default_rng(seed)
     parts = splits.train, splits.validation, splits.test
     x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in "xy")
     weights = rng.uniform(3.0, 8.0, 10)
-    return Domain.in_order(
-        Sacks(weights), sizes, x, y, rng.uniform(0.2, 0.6, len(y)) * weights.sum()
-    )
+    problem, room = Sacks(weights, shares=shares), rng.uniform(0.2, 0.6, len(y)) * weights.sum()
+    return Domain.in_order(problem, sizes, x, y, room)
 
 
 def domain_of(task: str, seed: int) -> Any:
     """Return the data of a task: its kind, then its number of training instances."""
     kind, n = task.split("-")
     sizes = int(n), 1, N_TEST
-    if kind == "context":
-        return sacks(seed, sizes)
+    if kind in ("context", "alone"):
+        return sacks(seed, sizes, shares=kind == "context")
     if kind == "knapsack":
         return knapsack(seed, sizes=sizes, n_items=16)
     grid, degree = ((12, 12), 6) if kind == "grid12" else ((5, 5), 4)

@@ -93,51 +93,50 @@ def labels(seed: int) -> tuple[Array, Array]:
     return x, 0.6 + 0.6 * y
 
 
-class Hourly:
-    """The program, whose decision is the sum of outputs in each hour: the slope of its profit."""
+class Predicted:
+    """A program whose decision is that of the last variables: the slope of its objective."""
 
-    sense = "max"
-
-    def __init__(self, program: LinearProgram) -> None:
-        self.program = program
+    def __init__(self, program: LinearProgram, dim: int) -> None:
+        self.program, self.dim, self.sense = program, dim, program.sense
 
     def solve(self, y: Array, context: InstanceContext = None) -> Array:
-        return self.program.solve(y, context)[-HOURS:]
+        return self.program.solve(y, context)[-self.dim :]
 
 
-def run(seed: int, method: str) -> None:
-    """Train by a method and append a row with its test regret, and one of squared error."""
-    program, (x, y) = commitment(seed), labels(seed)
-    began, calls, predictors = time.process_time(), 21.0, {}
-    if method == "SPO+":
-        predictors[method] = spo_plus(Hourly(program), x[:N], y[:N], [None] * N)
-        seconds, chosen = time.process_time() - began, ""
-    else:
-        most = None if method == "default" else 2 * N
-        model = lodl.DecisionFocusedRegressor(program, max_calls=most, random_state=seed)
-        model.fit(x[:N], y[:N])
-        seconds, chosen = time.process_time() - began, model.result_.selected_name
-        calls = model.result_.n_calls / N
-        predictors = {"default": model.predict}
-        if most:
-            predictors = {"squared error": model.plain_.predict, "at most 2 calls": model.predict}
-    best = np.array([program.objective(program.solve(of), of) for of in y[N:]])
-    for name, predict in predictors.items():
-        zs = map(program.solve, predict(x[N:]))
-        values = np.array([program.objective(z, of) for z, of in zip(zs, y[N:], strict=True)])
-        row = {"task": "commitment", "seed": seed, "method": name}
-        row["regret"] = round(100 * float((best - values).sum() / best.sum()), 3)
-        if name != "squared error":
-            row |= {"calls": round(calls, 2), "seconds": round(seconds, 1), "chosen": chosen}
-        with ROWS.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(row, flush=True)
-
-
-def main() -> None:
+def run(task: str, program: LinearProgram, x: Array, y: Array, n: int) -> None:
+    """Train by the methods of the command line, and append a row for each with its test regret."""
+    seed, best = int(sys.argv[1]), np.empty(0)
     for method in sys.argv[2:]:
-        run(int(sys.argv[1]), method)
+        began, calls, chosen = time.process_time(), 21.0, ""
+        if method == "SPO+":
+            own = Predicted(program, y.shape[1])
+            predictors = {method: spo_plus(own, x[:n], y[:n], [None] * n)}
+        else:
+            most = None if method == "default" else 2 * n
+            model = lodl.DecisionFocusedRegressor(program, max_calls=most, random_state=seed)
+            model.fit(x[:n], y[:n])
+            chosen, calls = model.result_.selected_name, model.result_.n_calls / n
+            predictors = {"default": model.predict}
+            if most:
+                predictors = {
+                    "squared error": model.plain_.predict,
+                    "at most 2 calls": model.predict,
+                }
+        more = {"calls": round(calls, 2), "seconds": round(time.process_time() - began, 1)}
+        if not len(best):
+            best = np.array([program.objective(program.solve(of), of) for of in y[n:]])
+        for name, predict in predictors.items():
+            pairs = zip(map(program.solve, predict(x[n:])), y[n:], strict=True)
+            lost = best - np.array([program.objective(*pair) for pair in pairs])
+            regret = 100 * abs(lost.sum() / best.sum())
+            row = {"task": task, "seed": seed, "method": name, "regret": round(float(regret), 3)}
+            if name != "squared error":
+                row |= {**more, "chosen": chosen}
+            with ROWS.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(row, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    SEED = int(sys.argv[1])
+    run("commitment", commitment(SEED), *labels(SEED), N)

@@ -421,7 +421,7 @@ def test_a_plan_says_the_same_for_a_handful_of_calls():
 
 
 def test_families_suit_the_kind_of_objective():
-    kinked = Situation(ObjectiveKind.KINKED, has_context=False, n_instances=100)
+    kinked = Situation(ObjectiveKind.KINKED, shares=True, n_instances=100)
     assert kinked.families() == (DirectedWeightedMAE(squares=True),)
     *decisions, last = replace(kinked, kind=ObjectiveKind.SMOOTH).families()
     assert last == DirectedWeightedMAE(squares=True)
@@ -433,15 +433,15 @@ def test_families_suit_the_kind_of_objective():
 
 
 @pytest.mark.parametrize(
-    ("kind", "has_context", "n_instances", "n_samples", "n_rounds"),
-    [("affine", False, 100, 0, 7), ("affine", True, 100, 16, 4), ("affine", True, 500, 6, 4)]
-    + [("smooth", context, 100, 16, 4) for context in (False, True)]
-    + [("kinked", context, 100, 10, 0) for context in (False, True)],
+    ("kind", "shares", "n_instances", "n_samples", "n_rounds"),
+    [("affine", True, 100, 0, 7), ("affine", False, 100, 16, 4), ("affine", False, 500, 6, 4)]
+    + [("smooth", shares, 100, 16, 4) for shares in (False, True)]
+    + [("kinked", shares, 100, 10, 0) for shares in (False, True)],
 )
 def test_instances_that_share_their_decisions_are_asked_less(
-    kind, has_context, n_instances, n_samples, n_rounds
+    kind, shares, n_instances, n_samples, n_rounds
 ):
-    situation = Situation(ObjectiveKind(kind), has_context, n_instances)
+    situation = Situation(ObjectiveKind(kind), shares, n_instances)
     schedule = situation.schedule(Schedule(), situation.families())
     assert (schedule.n_samples, schedule.n_rounds) == (n_samples, n_rounds)
     assert schedule.n_per_round == (1 if situation.is_shared else 2)
@@ -454,7 +454,7 @@ def test_instances_that_share_their_decisions_are_asked_less(
 
 
 def test_many_instances_that_share_their_decisions_need_fewer_losses():
-    few = Situation(ObjectiveKind.AFFINE, has_context=False, n_instances=499)
+    few = Situation(ObjectiveKind.AFFINE, shares=True, n_instances=499)
     assert set(replace(few, n_instances=500).families()) < set(few.families())
 
 

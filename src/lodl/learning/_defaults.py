@@ -125,14 +125,14 @@ class Situation:
     """Facts about a problem and its instances on which defaults depend."""
 
     kind: ObjectiveKind
-    has_context: bool
+    shares: bool  # whether instances may take the decisions of others, as without contexts
     n_instances: int
     has_neighbours: bool = False  # whether a call also brings the decisions next to its own
 
     @property
     def learns_neighbours(self) -> bool:
         """Whether each instance learns from the decisions next to those that its calls return."""
-        return self.is_affine and self.has_context and self.has_neighbours
+        return self.is_affine and not self.shares and self.has_neighbours
 
     @property
     def is_affine(self) -> bool:
@@ -142,7 +142,7 @@ class Situation:
     @property
     def is_shared(self) -> bool:
         """Whether every instance can learn from the decisions of all others."""
-        return self.is_affine and not self.has_context
+        return self.is_affine and self.shares
 
     def schedule(self, given: Schedule, families: Sequence[Family]) -> Schedule:
         """Return a schedule with defaults for what was not given."""

@@ -98,7 +98,7 @@ def _time_of(n_calls: int, evidence: Evidence) -> tuple[int, str]:
     per_call, n_workers = oracle.seconds / oracle.n_calls, effective_n_jobs(oracle.n_jobs or 1)
     seconds = per_call * n_calls / n_workers
     is_vectorised = oracle.problem.is_vectorised and oracle.problem.mixes_instances
-    if is_vectorised and not evidence.situation.has_context:  # the first calls were single
+    if is_vectorised and evidence.instances.context is None:  # the first calls were single
         return logging.INFO, f"in batches, in less than {duration(seconds)}"
     level = logging.WARNING if seconds > _LONG else logging.INFO
     return level, f"about {1e3 * per_call:.3g} ms each, {duration(seconds)} in all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from lodl.learning._search import Contender
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
 from lodl.losses._family import mse_weights
 from lodl.losses._shared_slopes import gaps
-from lodl.oracle import Instances, Oracle, Samples
+from lodl.oracle import Instances, ObjectiveKind, Oracle, Samples
 from lodl.problems._problem import projected
 from lodl.report import BY_THE_SOLVER
 from lodl.samplers import AdjacentVertices, AllPerturbed, AtPredictions, Sampler, label_scale
@@ -28,7 +29,17 @@ _MANY_NUMBERS = 100  # in a label whose decisions are too many to know
 _LEAST = 0.1  # least regret that weighs an instance's squared error, as a share of the mean
 _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
 _FEW_NEW = 0.1  # share of predictions that lead to new decisions, after which rounds end
+_MOST_SHARING = 10_000  # instances with contexts that share their decisions
+_N_TRIED = 3  # labels whose decisions show whether they do; their calls are made anyway
+_CLEARLY = 1e-3  # share of a typical regret by which a decision is better, not rounded
+_BETTER = (
+    "`are_feasible` allows decisions that are better than the solver's at %d of %d labels: it "
+    "allows too much, or the solver is not exact. Losses count them as equally good."
+)
+_OFTEN = 0.2  # share of contexts that must allow such a decision
 _GOOD_FIT = 0.02  # left-out error of a loss, as a share of the regret, that needs no more points
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -73,7 +84,11 @@ class Evidence:
         kind = oracle.objective_kind(instances, AT_LABELS, slopes=slopes, random_state=random_state)
         context, n = instances.context, len(instances.y)
         is_near = has_baseline and oracle.problem.has_neighbours(context_of(context, 0))
-        situation = Situation(kind, context is not None, n, has_neighbours=is_near)
+        is_affine = kind is ObjectiveKind.AFFINE
+        shares = context is None
+        if slopes and is_affine and not is_near and not shares and n <= _MOST_SHARING:
+            shares = _are_often_allowed(oracle, instances, random_state)
+        situation = Situation(kind, shares, n, has_neighbours=is_near)
         families = default(situation) if families is None else families
         return cls(
             *(oracle, instances, situation, families, situation.schedule(schedule, families)),
@@ -108,6 +123,15 @@ class Evidence:
         near = [self._sample(AdjacentVertices(), _N_NEIGHBOURS)] if has_near else []
         labels = self._sample(sampler, n_samples)  # they are known now
         self.samples = self.at_labels = labels.union(near[0]) if near else labels
+        if self.instances.context is not None and self.situation.is_shared and self.slopes:
+            self._warn_of_better_decisions()
+
+    def _warn_of_better_decisions(self) -> None:
+        """Log a warning if decisions of other contexts are better than the solver's."""
+        regret = self._estimated(self.instances.y)
+        n_better = int((regret < -_CLEARLY * self.samples.pool().typical_regret).sum())
+        if n_better:
+            _logger.warning(_BETTER, n_better, len(regret))
 
     @property
     def knows_enough(self) -> bool:
@@ -202,6 +226,14 @@ class Evidence:
     def _sample(self, sampler: Sampler, n: int) -> Samples:
         slopes, seed = self.slopes, self.random_state
         return self.oracle.sample(self.instances, sampler, n, slopes=slopes, random_state=seed)
+
+
+def _are_often_allowed(oracle: Oracle, instances: Instances, seed: int) -> bool:
+    """Return whether contexts often allow the decisions of a few labels, which are known."""
+    few = instances.take(np.arange(min(_N_TRIED, len(instances))))
+    samples = oracle.sample(few, AT_LABELS, 0, slopes=True, random_state=seed)
+    is_allowed = samples.are_allowed_for(instances)
+    return is_allowed is not None and float(is_allowed.mean()) > _OFTEN
 
 
 def _at_predictions(y: Array, y_hat: Array, family: Family | None, n_points: int) -> AtPredictions:

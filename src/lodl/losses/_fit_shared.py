@@ -99,7 +99,8 @@ class _Shared:
             self.slope = SharedSlopes(0.0 * pool.y[:1], np.zeros(own.shape, dtype=np.intp))
             self.regret = np.zeros(own.shape)
             return
-        if len(pool) > _N_ALL_TAKEN or not self.is_known.all():
+        are_equal = self.is_known.all() and pool.is_allowed is None
+        if len(pool) > _N_ALL_TAKEN or not are_equal:
             n_nearest = _N_NEAREST if len(pool) > _N_ALL_TAKEN else len(pool)
             self.decision = pool.nearest(y_hat, n_nearest).copy()
             self.decision[~self.is_known] = 0

@@ -31,7 +31,7 @@ from lodl.oracle._first_look import (
 )
 from lodl.oracle._guard import CtrlC, Guard
 from lodl.oracle._task import CHANGES_CONTEXT, PLAIN
-from lodl.problems._problem import HOW_TO_TRAVEL, sign_of
+from lodl.problems._problem import HOW_TO_TRAVEL, LinearProblem, sign_of
 
 _TRY = "so decision families hold only near it: try"
 _KINDS = {
@@ -252,6 +252,20 @@ def _many(trial: _Trial) -> Iterator[str]:
         yield "`objective_many` disagrees with `objective`."
 
 
+def _feasible(trial: _Trial) -> Iterator[str]:
+    if not isinstance(trial.guard.problem, LinearProblem):
+        return
+    zs = np.array(trial.decisions, dtype=np.float64)
+    allowed = trial.call(trial.guard.problem, "are_feasible", zs, trial.context)
+    if allowed is None:
+        return
+    if np.shape(allowed) != (len(zs),):
+        yield f"`are_feasible` must return shape ({len(zs)},), got {np.shape(allowed)}."
+    elif not np.all(allowed):
+        n_refused = int(np.sum(~np.asarray(allowed, dtype=bool)))
+        yield f"`are_feasible` refuses {n_refused} of {len(zs)} decisions that `solve` returned."
+
+
 def _label_is_best(trial: _Trial) -> Iterator[str]:
     problem, sign = trial.guard.problem, sign_of(trial.guard.problem)
     losses = sign * np.array([trial.value(z, trial.y) for z in trial.decisions])
@@ -291,7 +305,10 @@ def _can_travel(trial: _Trial) -> Iterator[str]:
         yield f"a copy sent to another process decides differently: objectives {difference}."
 
 
-_RULES = (_project, _decision, _objective, _arguments, _order, _many, _label_is_best, _can_travel)
+_RULES = (
+    *(_project, _decision, _objective, _arguments, _order, _many),
+    *(_feasible, _label_is_best, _can_travel),
+)
 
 
 def _close(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:

@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from lodl._arrays import distinct_rows
-from lodl._typing import Array, Index
+from lodl._typing import Array, Index, Masks
 
 _N_PER_STEP = 256  # instances whose costs are compared with all decisions at once
 _MAX_COMPARED = 20_000  # decisions
 _TOLERANCE = 1e-6  # share of the largest: difference between two answers about one decision
+_N_TYPICAL = 500  # labels' decisions whose regrets elsewhere are averaged if some are not allowed
 _STEP = 1e-3  # share of the labels' scale: step of the differences that slopes may come from
 _NOISE = 1e3 * np.finfo(np.float64).eps  # share of the costs that such a difference loses
 _MAX_LOST = 1e-2  # share of the largest gradient: beyond it, slopes mean nothing
@@ -22,7 +23,8 @@ class DecisionPool:
     """The distinct decisions of all instances, each known at every label.
 
     Instances without context share their decisions: the solver sees only the prediction, so any
-    decision made for one instance is feasible for all. If the objective is affine in the label, a
+    decision made for one instance is feasible for all. With contexts they share what
+    `LinearProblem.are_feasible` allows. If the objective is affine in the label, a
     single answer determines what decision k costs under any label v:
 
         cost_k(v) = constant_k + gradient_k . (v - centre)
@@ -35,6 +37,8 @@ class DecisionPool:
     #: The decision of each instance's label and points, -1 if the call failed, shape (n, 1 + K).
     met: Index
     regret: Array  #: The regret of each point, NaN if it is unknown, shape (n, K).
+    #: Whether an instance's context allows each decision, shape (n, P). None if all are allowed.
+    is_allowed: Masks | None = None
     _nearest: dict[bytes, Index] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -73,6 +77,12 @@ class DecisionPool:
         if not (own >= 0).any():
             return np.full(len(own), np.nan)
         known = own[own >= 0]
+        if self.is_allowed is not None:
+            known = known[:_N_TYPICAL]
+            regret = self.regrets(np.broadcast_to(known, (len(own), len(known))))
+            is_allowed = self.is_allowed[:, known]
+            mean = np.where(is_allowed, regret, 0.0).sum(axis=1) / is_allowed.sum(axis=1).clip(1)
+            return np.where(own >= 0, mean, np.nan)
         constant, gradient = self.constant[known].mean(), self.gradient[known].mean(axis=0)
         extra = np.einsum("nd,nd->n", gradient - self.gradient[own], self.y)
         return np.where(own >= 0, constant - self.constant[own] + extra, np.nan)
@@ -121,8 +131,11 @@ class DecisionPool:
     def _costs(self, points: Array) -> Iterator[tuple[int, Array]]:
         """Yield the first of some instances, and the costs of decisions under their points."""
         constant, gradient = self.constant[self._compared], self.gradient[self._compared]
+        allowed = None if self.is_allowed is None else self.is_allowed[:, self._compared]
         for start in range(0, len(points), _N_PER_STEP):
-            yield start, constant + points[start : start + _N_PER_STEP] @ gradient.T
+            rows = slice(start, start + _N_PER_STEP)
+            costs = constant + points[rows] @ gradient.T
+            yield start, costs if allowed is None else np.where(allowed[rows], costs, np.inf)
 
     def nearest(self, y_hat: Array | None, n: int) -> Index:
         """Return the decisions that matter most to each instance, shape (n, m), all different.
@@ -150,7 +163,7 @@ class DecisionPool:
             is_near = np.zeros((len(rows), len(self) + 1), dtype=bool)  # the last is no decision
             for _, costs in parts:
                 cheapest = np.argpartition(costs, n_taken - 1, axis=1)[:, :n_taken]
-                is_near[rows, self._compared[cheapest]] = True
+                is_near[rows, self._compared[cheapest]] = np.isfinite(costs[rows, cheapest])
             is_near[rows, met] = True
             is_near[rows, met[:, :1]] = is_near[:, -1:] = False
             n_near.append(is_near.sum(axis=1))

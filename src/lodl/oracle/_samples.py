@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._typing import Array
-from lodl.errors import InvalidInputError, StoreError
+from lodl._arrays import context_of
+from lodl._typing import Array, Masks
+from lodl.errors import InvalidInputError, ShapeError, StoreError
 from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, RETRY, Status, Tally, describe, listed
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
 from lodl.oracle._store import AnswerTable, Store
-from lodl.problems import Problem
+from lodl.problems import LinearProblem, Problem
 from lodl.problems._problem import describe as describe_problem
+from lodl.problems._problem import sign_of
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 
 _logger = logging.getLogger(__name__)
@@ -209,13 +211,9 @@ class Samples:
     def pool(self) -> DecisionPool:
         """Return the decisions of all instances, each priced under every label.
 
-        This needs slopes, no contexts, and an affine objective, which is not checked here.
+        This needs slopes, no contexts or `LinearProblem.are_feasible`, and an affine objective,
+        which is not checked here.
         """
-        if self.instances.context is not None:
-            raise InvalidInputError(
-                "Instances with a `context` do not share their decisions: one that is allowed in "
-                "one context may not be in another."
-            )
         if not self.has_slopes:
             how = "sample with `Oracle.sample(..., slopes=True)`"
             raise InvalidInputError(f"`samples` must have slopes to share decisions: {how}.")
@@ -223,10 +221,44 @@ class Samples:
 
     @cached_property
     def _pool(self) -> DecisionPool:
+        pool = self._decisions
+        if self.instances.context is None:
+            return pool
+        is_allowed = self.are_allowed_for(self.instances)
+        if is_allowed is None:
+            raise InvalidInputError(
+                "Instances with a `context` do not share their decisions: one that is allowed in "
+                "one context may not be in another. A `lodl.LinearProblem` that has `are_feasible` "
+                "knows."
+            )
+        rows, columns = np.nonzero(pool.met >= 0)
+        is_allowed[rows, pool.met[rows, columns]] = True  # an instance's own, but for rounding
+        return replace(pool, is_allowed=is_allowed)
+
+    @cached_property
+    def _decisions(self) -> DecisionPool:
         table = self._complete(range(self.n_instances))
         decision = np.where(table.status == OK, table.decision, -1).astype(np.intp)
         y, regret = self.y.reshape(self.n_instances, -1), self._regrets(table)
         return DecisionPool.of(y, table.loss, regret, table.gradient, decision)
+
+    def are_allowed_for(self, instances: Instances) -> Masks | None:
+        """Return which of these decisions the contexts of instances allow, None if unknown."""
+        if not isinstance(self.problem, LinearProblem):
+            return None
+        slopes = sign_of(self.problem) * self._decisions.gradient
+        zs = slopes.reshape(len(slopes), *self.y.shape[1:])
+        are_allowed = np.empty((len(instances), len(zs)), dtype=bool)
+        for i, row in enumerate(are_allowed):
+            allowed = self.problem.are_feasible(zs, context_of(instances.context, i))
+            if allowed is None:
+                return None
+            if np.shape(allowed) != row.shape:
+                wanted = f"a truth value for each of {len(zs)} decisions"
+                got = f"shape {np.shape(allowed)}"
+                raise ShapeError(f"`are_feasible` must return {wanted}, got {got}.")
+            row[:] = allowed
+        return are_allowed
 
     def select(self, instances: npt.ArrayLike) -> "Samples":
         """Return the samples of some instances, given their numbers or a mask, in memory."""

@@ -16,7 +16,7 @@ from lodl._arrays import (
     column_names,
     in_columns,
 )
-from lodl._typing import Array, Context, Decision, InstanceContext, Sense
+from lodl._typing import Array, Context, Decision, InstanceContext, Masks, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 
 
@@ -178,6 +178,14 @@ class LinearProblem(Problem):
 
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)
+
+    def are_feasible(self, zs: Array, context: InstanceContext) -> Masks | None:
+        """Return which decisions of shape (k, *label_shape) a context allows; None if unknown.
+
+        By default it is unknown, and instances with contexts learn from their own decisions alone.
+        A problem that knows lets them share decisions, which takes far fewer solver calls.
+        """
+        return None
 
 
 def inner_products(zs: Any, ys: Array) -> Array:

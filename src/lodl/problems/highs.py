@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array
 
 from lodl._arrays import check_instance_of
-from lodl._typing import Array, Decision, InstanceContext, Sense
+from lodl._typing import Array, Decision, InstanceContext, Masks, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements, check_size
 from lodl.problems._problem import LinearProblem
@@ -20,6 +20,7 @@ from lodl.problems._vertices import adjacent_vertices, solve_vertex
 
 __all__ = ["LinearProgram", "RecourseProgram"]
 
+_NEAR = 1e-6  # share of a number by which it may break a bound, as in HiGHS
 _Positions = npt.NDArray[np.intp]
 
 
@@ -89,6 +90,17 @@ class LinearProgram(LinearProblem, ModelProblem):
         model = cast(_Model, self._models.get())
         model.set(y_hat, context)
         return model.vertices()
+
+    def are_feasible(self, zs: Array, context: InstanceContext) -> Masks | None:
+        if self._predicted is not None:
+            return None  # `zs` are no whole decisions
+        given, xs = self._arrays.of(context), zs.reshape(len(zs), -1)
+        rows, near = xs @ given["A"].T, _NEAR * (1 + np.abs(xs))
+        slack = _NEAR * (1 + np.abs(rows))
+        is_within = (xs >= given["lower"] - near) & (xs <= given["upper"] + near)
+        is_whole = (given["integrality"] % 2 == 0) | (np.abs(xs - np.rint(xs)) <= near)
+        is_kept = (rows >= given["row_lower"] - slack) & (rows <= given["row_upper"] + slack)
+        return np.asarray((is_within & is_whole).all(axis=1) & is_kept.all(axis=1))
 
     def objective_many(self, zs: Any, y: Array, context: InstanceContext = None) -> Array:
         if self._predicted is None:
