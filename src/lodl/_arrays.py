@@ -6,6 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from itertools import combinations
+from operator import ge, gt, le, lt
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from lodl._typing import Array, Context, InstanceContext
 from lodl.errors import InvalidInputError, MissingExtraError
 
+_BOUNDS = {"above": gt, "at_least": ge, "below": lt, "at_most": le}
 _NUMBERS_ADVICE = "Labels are the numbers to predict: leave out other columns."
 
 
@@ -108,13 +110,16 @@ def check_flag(name: str, value: Any) -> None:
         raise InvalidInputError(f"`{name}` must be True or False, got {value!r}.")
 
 
-def check_seconds(name: str, value: Any) -> float:
-    """Return a limit in seconds, which is infinite for None."""
-    if value is None:
-        return math.inf
+def check_number(name: str, value: Any, *, is_finite: bool = True, **bounds: float) -> float:
+    """Return `value` as a float within bounds: `above`, `at_least`, `below`, `at_most`."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not value >= 0:
-        raise InvalidInputError(f"`{name}` must be a number of at least 0, got {value!r}.")
+    is_right = is_number and (math.isfinite(value) or (value == math.inf and not is_finite))
+    if not (is_right and all(_BOUNDS[kind](value, bound) for kind, bound in bounds.items())):
+        wanted = " and ".join(
+            f"{kind.replace('_', ' ')} {bound:g}" for kind, bound in bounds.items()
+        )
+        wanted = f"of {wanted}" if wanted.startswith("at") else wanted
+        raise InvalidInputError(f"`{name}` must be a number {wanted}, got {value!r}.")
     return float(value)
 
 

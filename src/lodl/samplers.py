@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_instance_of, check_labels, check_predictions
+from lodl._arrays import check_instance_of, check_labels, check_number, check_predictions
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 
@@ -221,8 +221,7 @@ class AtPredictions(Sampler):
         object.__setattr__(self, "y_hat", y_hat)
         if self.n_exact not in (0, 1, 2):
             raise InvalidInputError(f"`n_exact` must be 0, 1 or 2, got {self.n_exact!r}.")
-        if not 1 < self.margin < np.inf:
-            raise InvalidInputError(f"`margin` must be a number above 1, got {self.margin!r}.")
+        check_number("margin", self.margin, above=1)
 
     noise = AllPerturbed.noise
 

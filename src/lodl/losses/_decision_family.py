@@ -28,10 +28,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count
+from lodl._arrays import check_count, check_number
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, Parameters, Tensor, check_at_least, error_scale, mse_weights
+from lodl.losses._family import Family, Parameters, Tensor, error_scale, mse_weights
 from lodl.losses._shared_slopes import SharedSlopes, gaps, mixed
 from lodl.oracle import Answers
 
@@ -61,7 +61,7 @@ class DecisionFamily(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("max_decisions", self.max_decisions)
-        check_at_least("squared_error", self.squared_error)
+        check_number("squared_error", self.squared_error, at_least=0)
 
     @abstractmethod
     def cost(self, phi: Parameters, gap: Tensor) -> Tensor:
