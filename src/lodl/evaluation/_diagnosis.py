@@ -15,7 +15,7 @@ from lodl.losses import FitStatus, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_predicted
-from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed, label_scale
 
 _N_AROUND = 4
 _AROUND = 0.5  # noise around a prediction, in units of its error
@@ -196,8 +196,7 @@ def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
     if isinstance(recorded, int | float):
         scale = float(recorded)
     elif loss.provenance.get("scale_is_auto"):
-        deviation = np.std(loss.y, axis=0)
-        scale = np.where(deviation > 0, deviation, np.std(loss.y))
+        scale = label_scale(loss.y)
     sizes = np.sqrt(np.square(d / scale).mean(axis=tuple(range(1, d.ndim))))
     return float(np.max(scale)), float(np.median(sizes))
 
