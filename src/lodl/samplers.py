@@ -40,8 +40,8 @@ class Sampler(ABC):
         y_hat = centre + scale * noise
 
     A block of points is a pure function of (seed, instance, block). A custom sampler implements
-    `noise` and sets `scale`. If its points are not centred on the labels, it also overrides
-    `centres` and `take`, and `settings` if its predictions are not called `y_hat`.
+    `noise` and sets `scale`. If its points are centred on predictions, it is a dataclass that has
+    them as `y_hat`.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
@@ -62,11 +62,14 @@ class Sampler(ABC):
 
     def centres(self, y: Array) -> Array:
         """Return the centre of each instance's points, in the shape of the labels `y`."""
-        return y
+        y_hat = getattr(self, "y_hat", None)
+        return y if y_hat is None else check_predictions(y_hat, y)
 
     def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
         """Return the sampler of some instances, so that a worker gets only the centres it needs."""
-        return self
+        sampler: Any = self
+        y_hat = getattr(self, "y_hat", None)
+        return self if y_hat is None else replace(sampler, y_hat=np.asarray(y_hat)[instances])
 
     def resolve_scale(self, y: Array) -> Array:
         """Return the scale as an array that broadcasts to the label."""
@@ -225,12 +228,6 @@ class AtPredictions(Sampler):
 
     noise = AllPerturbed.noise
 
-    def centres(self, y: Array) -> Array:
-        return check_predictions(self.y_hat, y)
-
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        return replace(self, y_hat=np.asarray(self.y_hat)[instances])
-
     def exact(self, y: Array, centres: Array) -> Array:
         beyond = (self.margin * centres - y) / (self.margin - 1)
         return np.stack([centres, beyond], axis=1)[:, : self.n_exact]
@@ -267,13 +264,6 @@ class AdjacentVertices(Sampler):
 
     def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
         return np.zeros((n, *label_shape))
-
-    def centres(self, y: Array) -> Array:
-        return y if self.y_hat is None else check_predictions(self.y_hat, y)
-
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        y_hat = None if self.y_hat is None else np.asarray(self.y_hat)[instances]
-        return replace(self, y_hat=y_hat)
 
     def exact(self, y: Array, centres: Array) -> Array:
         return np.broadcast_to(centres[:, np.newaxis], (len(y), BLOCK_SIZE, *y.shape[1:]))

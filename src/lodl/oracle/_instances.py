@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -167,20 +167,14 @@ class Draws:
 class GivenPoints(Sampler):
     """Points that are given instead of drawn, such as the predictions of several models."""
 
-    given: Array  # shape (n, m, *label_shape)
+    y_hat: Array  # shape (n, m, *label_shape)
     scale: Scale = 1.0
 
     def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
         return np.zeros((n, *label_shape))
 
     def centres(self, y: Array) -> Array:
-        return self.given
-
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        return replace(self, given=self.given[instances])
-
-    def settings(self) -> dict[str, Any]:
-        return {}
+        return self.y_hat
 
     def exact(self, y: Array, centres: Array) -> Array:
         return centres
