@@ -32,8 +32,6 @@ class LinearProgram(LinearProblem, ModelProblem):
     A label has one cost per variable, in any shape (a matrix of costs is read row by row), and a
     decision has the label's shape. If only some variables have predicted costs, a decision is the
     vector of all variables. An instance's context may replace arrays: `{"row_upper": capacities}`.
-    A call fails, with HiGHS's status, if the program is infeasible or unbounded, or if the time
-    limit passes before any decision is found.
 
     Args:
         A: Matrix of the rows, shape (n_rows, n_variables), dense or sparse.
@@ -110,7 +108,7 @@ class RecourseProgram(ModelProblem):
     the recourse: what is bought, sold or left undone once it is known. A decision is the vector z.
     A label has one number for each row in `rows`: its lower bound, its upper bound, or both. An
     instance's context may replace arrays: `{"costs": prices}`. Slopes come from differences, two
-    solves per number in a label. A call fails as one of `LinearProgram` does.
+    solves per number in a label.
 
     Args:
         program: The program, with the `costs` c of all variables.
