@@ -30,13 +30,7 @@ import numpy.typing as npt
 from lodl._arrays import check_count, check_number
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import (
-    Family,
-    error_scale,
-    mse_weights,
-    root_mean_square,
-    with_typical,
-)
+from lodl.losses._family import Family, error_scale, mse_weights, root_mean_square, with_typical
 from lodl.oracle import Answers
 
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
