@@ -9,8 +9,6 @@ or else *smooth*. A kink at the label shows in the second difference of the labe
 which shrinks like t if there is a kink at y, and like t^2, or to 0, if there is none.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
