@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lodl._typing import Array, Context, InstanceContext
+from lodl._typing import Array, Context, Index, InstanceContext
 from lodl.errors import InvalidInputError, MissingExtraError
 
 _BOUNDS = {"above": gt, "at_least": ge, "below": lt, "at_most": le}
@@ -138,8 +138,7 @@ def require(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         needs = f"This needs the package {module!r}, which is not installed."
-        advice = f"Install it with: pip install 'lodl[{extra}]'"
-        raise MissingExtraError(f"{needs} {advice}") from error
+        raise MissingExtraError(f"{needs} Install it with: pip install 'lodl[{extra}]'") from error
 
 
 Features: TypeAlias = Any  # an array (n, p) or (n, items, p), or a frame, one row per instance
@@ -205,7 +204,7 @@ def place_of(table: Any, where: tuple[int, ...]) -> str:
     return row if hasattr(table, "to_frame") else f"{row}, column {column}"  # a series has none
 
 
-def take_rows(table: Any, index: npt.NDArray[np.intp]) -> Any:
+def take_rows(table: Any, index: Index) -> Any:
     """Return the rows at some positions, of an array or a frame."""
     return table.iloc[index] if hasattr(table, "iloc") else table[index]
 
@@ -360,7 +359,7 @@ def shortened(text: str, longest: int = 32) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def distinct_rows(rows: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def distinct_rows(rows: Array) -> tuple[Index, Index]:
     """Return the first of each kind of equal rows (n, d), and the kind of every row."""
     rows = np.ascontiguousarray(rows + 0.0)  # no -0.0, whose bytes differ
     # Rows of bytes sort several times faster than rows of numbers, and their sums faster still.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_instance_of, check_labels, check_number, check_predictions
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
 
 __all__ = [
@@ -65,7 +65,7 @@ class Sampler(ABC):
         y_hat = getattr(self, "y_hat", None)
         return y if y_hat is None else check_predictions(y_hat, y)
 
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+    def take(self, instances: slice | Index) -> Self:
         """Return the sampler of some instances, so that a worker gets only the centres it needs."""
         sampler: Any = self
         y_hat = getattr(self, "y_hat", None)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_count, check_predictions, rank_correlation
-from lodl._typing import Array, Context
+from lodl._typing import Array, Context, Index
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.evaluation._loss_summary import Finding, LossSummary, WithFindings, over_known, summarise
 from lodl.losses import FitStatus, LearnedLoss
@@ -40,7 +40,7 @@ class Diagnosis(WithFindings):
     """
 
     summary: LossSummary  #: Errors of the loss on its held-out samples.
-    instances: npt.NDArray[np.intp]  #: Positions of the examined instances, shape (n,).
+    instances: Index  #: Positions of the examined instances, shape (n,).
     losses: Array  #: Learned loss of each examined prediction, shape (n,).
     regrets: Array  #: True regret of each examined prediction, shape (n,).
     foreign_regret: float  #: Mean regret of using another instance's prediction, at random.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_context, check_count, check_labels, context_of
 from lodl._digest import digest
-from lodl._typing import Array, Context
+from lodl._typing import Array, Context, Index
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected
@@ -57,7 +57,7 @@ class Instances:
         """Return the number of an instance's random stream."""
         return int.from_bytes(self.ids[row], "big") if self.keys is None else self.keys[row]
 
-    def take(self, rows: npt.NDArray[np.intp]) -> "Instances":
+    def take(self, rows: Index) -> "Instances":
         """Return some of the instances."""
         numbers = rows.tolist()
         context = None if self.context is None else [self.context[i] for i in numbers]
@@ -105,7 +105,7 @@ class Draws:
         n_samples = check_count("n_samples", n_samples, minimum=0)
         return cls(sampler, seed, np.asarray(scale), n_samples, own, shape, ids)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> "Draws":
+    def take(self, rows: Index) -> "Draws":
         """Return the draws of some instances, light enough to be sent to a worker."""
         centres = None if self.centres is None else self.centres[rows]
         ids = [self.ids[row] for row in rows]

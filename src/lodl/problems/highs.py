@@ -12,15 +12,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array
 
 from lodl._arrays import check_instance_of
-from lodl._typing import Array, Decision, InstanceContext, Sense
+from lodl._typing import Array, Decision, Index, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements, check_size
 from lodl.problems._problem import LinearProblem
 from lodl.problems._vertices import adjacent_vertices, solve_vertex
 
 __all__ = ["LinearProgram", "RecourseProgram"]
-
-_Positions = npt.NDArray[np.intp]
 
 
 class LinearProgram(LinearProblem, ModelProblem):
@@ -184,8 +182,8 @@ class _Model(Model):
         self,
         arrays: _Arrays,
         sense: Sense,
-        predicted: Mapping[str, _Positions],  # in each array
-        decided: _Positions | None,  # None if a decision has all variables, in the label's shape
+        predicted: Mapping[str, Index],  # in each array
+        decided: Index | None,  # None if a decision has all variables, in the label's shape
     ) -> None:
         self._arrays, self._sign = arrays, 1 if sense == "min" else -1
         self._predicted, self._decided = predicted, decided
@@ -232,12 +230,12 @@ class _Model(Model):
     def value(self) -> float:
         return float((self._given["costs"] * self._x).sum())
 
-    def _replace(self, name: str, at: _Positions | None, numbers: Array) -> None:
+    def _replace(self, name: str, at: Index | None, numbers: Array) -> None:
         self._given[name] = self._given[name].copy()
         self._given[name][at] = numbers
 
 
-def _positions(positions: Sequence[int], n: int) -> _Positions:
+def _positions(positions: Sequence[int], n: int) -> Index:
     """Return positions from 0 to n - 1 as an array."""
     array = np.asarray(positions)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(set(array.tolist())) < len(array):

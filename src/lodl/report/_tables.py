@@ -210,8 +210,7 @@ class Comparison:
             else:
                 a, b = Estimate.of(before), Estimate.of(after)
                 error = math.hypot(a.standard_error, b.standard_error)
-                n = min(a.n_instances, b.n_instances)
-                gains[name] = Estimate(a.mean - b.mean, error, n)
+                gains[name] = Estimate(a.mean - b.mean, error, min(a.n_instances, b.n_instances))
         return gains
 
     def table(self) -> Table:
