@@ -315,7 +315,7 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
 
 
 def _column_numbers(column: Any) -> Array | None:
-    """Return a column as numbers, or None if it has something else."""
+    """Return a column as numbers, or None if it has other values."""
     if _is_misread(column):
         return None
     try:

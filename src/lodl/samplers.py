@@ -232,7 +232,7 @@ class AtPredictions(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class AdjacentVertices(Sampler):
-    r"""Decisions next to the one for the label or for a prediction, from a single solver call.
+    r"""Decisions next to the best one for the label or a prediction, from a single solver call.
 
     For problems with `neighbours`, such as a linear program: its optimal basis gives the vertices
     next to the optimal one without a further solve. With `n_samples` points an instance has its

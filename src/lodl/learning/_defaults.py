@@ -192,7 +192,7 @@ class Situation:
         decisions: the fewer are known, the more of it. Margins and rankings err differently, so
         their average is better. A low temperature ranks the best decisions, which shared ones are.
         If the objective is not affine, decision families see it near the label only, so a family
-        that sees regrets competes, alone if slopes at the label are those of one side of a kink.
+        that sees regrets competes, alone if slopes at the label see one side of a kink only.
         """
         if self.kind is ObjectiveKind.KINKED:
             return (self.family(),)
