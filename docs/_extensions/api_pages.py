@@ -1,6 +1,6 @@
 """Pages of the reference, one per public module, from the names in its `__all__`.
 
-A name that `lodl` itself has is described there, and elsewhere only where it is defined first.
+A name is described on the page of the first module that lists it. `lodl` comes first.
 """
 
 import importlib

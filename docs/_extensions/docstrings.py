@@ -87,7 +87,7 @@ def _process_signature(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the step, before the one that reads Google's sections."""
+    """Register the step before Sphinx reads the sections of Google's style."""
     app.connect("autodoc-process-docstring", _process, priority=100)
     app.connect("autodoc-process-signature", _process_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 _LONGEST = 160  # characters of a summary: two lines of a phone
-_SHORTEST = 30  # of a paragraph that says anything
+_SHORTEST = 30  # characters of a paragraph worth showing
 _SCRIPT = """
 const summaries = %s;
 const add = (item) => {

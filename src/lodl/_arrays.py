@@ -6,15 +6,17 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from itertools import combinations
+from operator import ge, gt, le, lt
 from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from lodl._typing import Array, Context, InstanceContext
+from lodl._typing import Array, Context, Index, InstanceContext
 from lodl.errors import InvalidInputError, MissingExtraError
 
+_BOUNDS = {"above": gt, "at_least": ge, "below": lt, "at_most": le}
 _NUMBERS_ADVICE = "Labels are the numbers to predict: leave out other columns."
 
 
@@ -108,13 +110,16 @@ def check_flag(name: str, value: Any) -> None:
         raise InvalidInputError(f"`{name}` must be True or False, got {value!r}.")
 
 
-def check_seconds(name: str, value: Any) -> float:
-    """Return a limit in seconds, which is infinite for None."""
-    if value is None:
-        return math.inf
+def check_number(name: str, value: Any, *, is_finite: bool = True, **bounds: float) -> float:
+    """Return `value` as a float within bounds: `above`, `at_least`, `below`, `at_most`."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not value >= 0:
-        raise InvalidInputError(f"`{name}` must be a number of at least 0, got {value!r}.")
+    is_right = is_number and (math.isfinite(value) or (value == math.inf and not is_finite))
+    if not (is_right and all(_BOUNDS[kind](value, bound) for kind, bound in bounds.items())):
+        wanted = " and ".join(
+            f"{kind.replace('_', ' ')} {bound:g}" for kind, bound in bounds.items()
+        )
+        wanted = f"of {wanted}" if wanted.startswith("at") else wanted
+        raise InvalidInputError(f"`{name}` must be a number {wanted}, got {value!r}.")
     return float(value)
 
 
@@ -133,8 +138,7 @@ def require(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         needs = f"This needs the package {module!r}, which is not installed."
-        advice = f"Install it with: pip install 'lodl[{extra}]'"
-        raise MissingExtraError(f"{needs} {advice}") from error
+        raise MissingExtraError(f"{needs} Install it with: pip install 'lodl[{extra}]'") from error
 
 
 Features: TypeAlias = Any  # an array (n, p) or (n, items, p), or a frame, one row per instance
@@ -200,7 +204,7 @@ def place_of(table: Any, where: tuple[int, ...]) -> str:
     return row if hasattr(table, "to_frame") else f"{row}, column {column}"  # a series has none
 
 
-def take_rows(table: Any, index: npt.NDArray[np.intp]) -> Any:
+def take_rows(table: Any, index: Index) -> Any:
     """Return the rows at some positions, of an array or a frame."""
     return table.iloc[index] if hasattr(table, "iloc") else table[index]
 
@@ -311,7 +315,7 @@ def _check_same_index(name: str, index: Any, other_name: str, other: Any) -> Non
 
 
 def _column_numbers(column: Any) -> Array | None:
-    """Return a column as numbers, or None if it has something else."""
+    """Return a column as numbers, or None if it has other values."""
     if _is_misread(column):
         return None
     try:
@@ -355,7 +359,7 @@ def shortened(text: str, longest: int = 32) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def distinct_rows(rows: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def distinct_rows(rows: Array) -> tuple[Index, Index]:
     """Return the first of each kind of equal rows (n, d), and the kind of every row."""
     rows = np.ascontiguousarray(rows + 0.0)  # no -0.0, whose bytes differ
     # Rows of bytes sort several times faster than rows of numbers, and their sums faster still.

@@ -1,27 +1,35 @@
 """JSON of records: files written whole or not at all, values checked when they are read."""
 
 import json
-import os
 import types
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import uuid4
 
 import numpy as np
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Yield a path to write to. After the block it replaces the file, unless the block fails."""
+    draft = path.with_name(f".{path.name[:200]}.{uuid4().hex}.draft")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text to a file, all of it or nothing, and return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
-    try:
+    with draft_of(path) as draft:
         draft.write_text(text, encoding="utf-8")
-        return draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    return path
 
 
 def write_json(path: Path, record: Any) -> Path:

@@ -10,7 +10,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 """A float64 array. Labels and predictions have the instance on the first axis."""
 
 Index: TypeAlias = npt.NDArray[np.intp]
-"""Numbers of instances, from 0."""
+"""Positions of instances, decisions or variables, from 0."""
 
 Masks: TypeAlias = npt.NDArray[np.bool_]
 """Shape (n_models, n): whether model k trains on instance i."""

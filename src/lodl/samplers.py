@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_instance_of, check_labels, check_predictions
-from lodl._typing import Array
+from lodl._arrays import check_instance_of, check_labels, check_number, check_predictions
+from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
 
 __all__ = [
@@ -40,8 +40,8 @@ class Sampler(ABC):
         y_hat = centre + scale * noise
 
     A block of points is a pure function of (seed, instance, block). A custom sampler implements
-    `noise` and sets `scale`. If its points are not centred on the labels, it also overrides
-    `centres` and `take`, and `settings` if its predictions are not called `y_hat`.
+    `noise` and sets `scale`. If its points are centred on predictions, it is a dataclass that has
+    them as `y_hat`.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or
@@ -62,11 +62,14 @@ class Sampler(ABC):
 
     def centres(self, y: Array) -> Array:
         """Return the centre of each instance's points, in the shape of the labels `y`."""
-        return y
+        y_hat = getattr(self, "y_hat", None)
+        return y if y_hat is None else check_predictions(y_hat, y)
 
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
+    def take(self, instances: slice | Index) -> Self:
         """Return the sampler of some instances, so that a worker gets only the centres it needs."""
-        return self
+        sampler: Any = self
+        y_hat = getattr(self, "y_hat", None)
+        return self if y_hat is None else replace(sampler, y_hat=np.asarray(y_hat)[instances])
 
     def resolve_scale(self, y: Array) -> Array:
         """Return the scale as an array that broadcasts to the label."""
@@ -126,12 +129,7 @@ class Sampler(ABC):
 class AllPerturbed(Sampler):
     r"""Gaussian noise on every coordinate, the default.
 
-        y_hat = y + scale * N(0, I)
-
-    Example:
-        >>> noise = lodl.AllPerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
-        >>> (noise != 0).sum(axis=1)
-        array([3, 3, 3, 3])
+    y_hat = y + scale * N(0, I)
     """
 
     scale: Scale = "auto"
@@ -168,11 +166,6 @@ class TwoPerturbed(Sampler):
         y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
 
     A compromise between the other two.
-
-    Example:
-        >>> noise = lodl.TwoPerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
-        >>> (noise != 0).sum(axis=1)
-        array([2, 2, 2, 2])
     """
 
     scale: Scale = "auto"
@@ -221,16 +214,9 @@ class AtPredictions(Sampler):
         object.__setattr__(self, "y_hat", y_hat)
         if self.n_exact not in (0, 1, 2):
             raise InvalidInputError(f"`n_exact` must be 0, 1 or 2, got {self.n_exact!r}.")
-        if not 1 < self.margin < np.inf:
-            raise InvalidInputError(f"`margin` must be a number above 1, got {self.margin!r}.")
+        check_number("margin", self.margin, above=1)
 
     noise = AllPerturbed.noise
-
-    def centres(self, y: Array) -> Array:
-        return check_predictions(self.y_hat, y)
-
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        return replace(self, y_hat=np.asarray(self.y_hat)[instances])
 
     def exact(self, y: Array, centres: Array) -> Array:
         beyond = (self.margin * centres - y) / (self.margin - 1)
@@ -246,7 +232,7 @@ class AtPredictions(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class AdjacentVertices(Sampler):
-    r"""Decisions next to the one for the label or for a prediction, from a single solver call.
+    r"""Decisions next to the best one for the label or a prediction, from a single solver call.
 
     For problems with `neighbours`, such as a linear program: its optimal basis gives the vertices
     next to the optimal one without a further solve. With `n_samples` points an instance has its
@@ -268,13 +254,6 @@ class AdjacentVertices(Sampler):
 
     def noise(self, rng: _Rng, n: int, label_shape: _Shape) -> Array:
         return np.zeros((n, *label_shape))
-
-    def centres(self, y: Array) -> Array:
-        return y if self.y_hat is None else check_predictions(self.y_hat, y)
-
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        y_hat = None if self.y_hat is None else np.asarray(self.y_hat)[instances]
-        return replace(self, y_hat=y_hat)
 
     def exact(self, y: Array, centres: Array) -> Array:
         return np.broadcast_to(centres[:, np.newaxis], (len(y), BLOCK_SIZE, *y.shape[1:]))

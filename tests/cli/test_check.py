@@ -101,7 +101,11 @@ def test_tables_and_ids_are_read_like_arrays(folder, check):
         ("mine:PickOne", {"labels": "torn.npy"}, "labels in torn.npy cannot be read as .npy"),
         ("mine:PickOne", {"labels": "torn.npz"}, "labels in torn.npz cannot be read as .npz"),
         ("mine:PickOne", {"on-failure": "stop"}, '--on-failure must be "raise" or "skip"'),
-        ("mine:PickOne", {"max-failure-rate": 2}, "--max-failure-rate must be from 0 to 1"),
+        (
+            "mine:PickOne",
+            {"max-failure-rate": 2},
+            "--max-failure-rate must be a number of at least 0 and at",
+        ),
         ("mine:PickOne", {"timeout": -1}, "--timeout must be"),
     ],
 )

@@ -81,7 +81,7 @@ def test_prices_must_rise(changes):
 
 
 def test_the_budget_must_be_positive():
-    with pytest.raises(InvalidInputError, match="`budget` must be a positive number"):
+    with pytest.raises(InvalidInputError, match="`budget` must be a number above 0, got"):
         Newsvendor(0.0, TWO.price, TWO.missing, TWO.left_over)
 
 

@@ -97,8 +97,8 @@ def test_the_data_is_that_of_pyepo(degree, noise):
     ("arguments", "message"),
     [
         ({"degree": 0}, "`degree` must be a whole number"),
-        ({"noise": -0.1}, "`noise` must be between 0 and 1"),
-        ({"noise": float("nan")}, "`noise` must be between 0 and 1"),
+        ({"noise": -0.1}, "`noise` must be a number of at least 0 and at most 1"),
+        ({"noise": float("nan")}, "`noise` must be a number of at least 0 and at most 1"),
         ({"sizes": (1, 2)}, "`sizes` must be three numbers"),
         ({"seed": -1}, "`seed` must be a whole number"),
     ],

@@ -249,7 +249,10 @@ def test_samples_without_slopes_are_refused_with_the_way_to_get_them(family, mis
         (lambda: DecisionRanking(temperature=0), "`temperature` must be a number above 0, got 0"),
         (lambda: DecisionHinges(max_decisions=0), "`max_decisions` must be a whole number"),
         (lambda: DecisionRanking(squared_error=-1), "`squared_error` must be a number of at least"),
-        (lambda: DecisionHinges(min_weight=2), "`min_weight` must be a share"),
+        (
+            lambda: DecisionHinges(min_weight=2),
+            "`min_weight` must be a number of at least 0 and at",
+        ),
     ],
 )
 def test_settings_that_make_no_loss_are_refused(make, message):

@@ -158,7 +158,9 @@ def test_a_rank_above_the_label_is_refused(make):
 )
 @pytest.mark.parametrize("min_weight", [-1e-3, 1.5, float("nan")])
 def test_a_floor_that_is_no_share_is_refused(make, min_weight):
-    with pytest.raises(InvalidInputError, match="`min_weight` must be a share"):
+    with pytest.raises(
+        InvalidInputError, match="`min_weight` must be a number of at least 0 and at"
+    ):
         make(min_weight=min_weight)
 
 

@@ -311,5 +311,7 @@ def test_parameters_of_ones_own_fit_are_checked(phi, draw):
 
 @pytest.mark.parametrize("holdout", [-0.1, 1.0, float("nan")])
 def test_a_holdout_that_is_no_share_is_refused(holdout, draw):
-    with pytest.raises(InvalidInputError, match="`holdout` must be at least 0 and below 1"):
+    with pytest.raises(
+        InvalidInputError, match="`holdout` must be a number of at least 0 and below 1"
+    ):
         fit(draw(), WeightedMSE(), holdout=holdout)

@@ -143,5 +143,7 @@ def test_nothing_is_held_out_on_request_and_a_bad_share_is_refused():
     errors = fit_shared(samples, DecisionHinges(), holdout=0.0).errors
     assert not errors.n_held_out.any()
     assert np.isnan(errors.rank_correlation_held_out).all()
-    with pytest.raises(InvalidInputError, match="`holdout` must be at least 0 and below 1"):
+    with pytest.raises(
+        InvalidInputError, match="`holdout` must be a number of at least 0 and below 1"
+    ):
         fit_shared(samples, DecisionHinges(), holdout=1.0)

@@ -6,17 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
-from lodl._arrays import check_count
+from lodl._arrays import check_count, check_number
 from lodl._typing import Array, InstanceContext
 from lodl.domains import Domain
-from lodl.domains._domain import (
-    Sizes,
-    check_noise,
-    check_sizes,
-    check_vectors,
-    in_blocks,
-    legacy_rng,
-)
+from lodl.domains._domain import Sizes, check_sizes, check_vectors, in_blocks, legacy_rng
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
 
@@ -59,7 +52,7 @@ def travelling_salesman(
     """
     problem, sizes, rng = TravellingSalesman(n_nodes), check_sizes(sizes), legacy_rng(seed)
     check_count("degree", degree)
-    check_noise(noise)
+    check_number("noise", noise, at_least=0, at_most=1)
     in_square = rng.uniform(-2, 2, size=(n_nodes // 2, 2))
     around_centre = rng.normal(size=(n_nodes - n_nodes // 2, 2))
     lengths = pdist(np.concatenate([in_square, around_centre]))

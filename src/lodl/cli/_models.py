@@ -27,7 +27,7 @@ from lodl.cli._options import (
 from lodl.errors import InvalidInputError
 from lodl.learning import load_result
 from lodl.oracle import Oracle
-from lodl.report import Comparison
+from lodl.report import Comparison, Evaluation, FitResult
 
 _Path: TypeAlias = Path | None
 _Int: TypeAlias = int | None
@@ -77,8 +77,8 @@ def fit(
 ) -> None:
     """Train a model for better decisions, and say what it gains."""
     if out.exists() and not (overwrite or plan):
-        got = f"{out}. Name another folder, or add --overwrite"
-        raise InvalidInputError(f"`out` must not exist yet, got {got}.")
+        advice = "Name another folder, or add --overwrite."
+        raise InvalidInputError(f"`out` must not exist yet, got {out}. {advice}")
     if (test_features is None) != (test_labels is None):
         raise InvalidInputError("`--test-features` and `--test-labels` must be given together.")
     x, y, contexts = tables.read_data(features, labels, context, names)
@@ -114,14 +114,8 @@ def fit(
         typer.echo(f"{evaluation}\n")
     typer.echo(f"Model: {out}")
     if report is not None:
-        from lodl.report.fit_page import write_page  # needs the extra `report`
-
-        typer.echo(f"Report: {write_page(fitted.result_, report, evaluation)}")
-    given = "--features NEW" if context is None else "--features NEW --context NEW_CONTEXT"
-    if names is not None:
-        given += f" --id {shlex.quote(names)}"
-    place = f"{shlex.quote(str(out))} --problem {shlex.quote(problem)}"
-    typer.echo(f"Next: lodl decide {place} {given} --out decisions.csv")
+        _write_report(fitted.result_, report, evaluation)
+    typer.echo(f"Next: {_next_command(out, problem, names, has_context=context is not None)}")
 
 
 def _folds(validation: float | None, n: int, groups: str | None, shuffle: bool, seed: int) -> Any:
@@ -133,6 +127,21 @@ def _folds(validation: float | None, n: int, groups: str | None, shuffle: bool, 
         return kind(int(validation or 5), shuffle=shuffle, random_state=seed if shuffle else None)
     order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
     return PredefinedSplit(np.where(order < round((1 - validation) * n), -1, 0))
+
+
+def _write_report(result: FitResult, path: Path, evaluation: Evaluation | None = None) -> None:
+    from lodl.report.fit_page import write_page  # needs the extra `report`
+
+    typer.echo(f"Report: {write_page(result, path, evaluation)}")
+
+
+def _next_command(out: Path, problem: str, names: str | None, *, has_context: bool) -> str:
+    """Return the command that decides with a model."""
+    given = "--features NEW --context NEW_CONTEXT" if has_context else "--features NEW"
+    if names is not None:
+        given += f" --id {shlex.quote(names)}"
+    place = f"{shlex.quote(str(out))} --problem {shlex.quote(problem)}"
+    return f"lodl decide {place} {given} --out decisions.csv"
 
 
 @calls_solver(problem=_Problem, n_jobs=1)
@@ -196,9 +205,7 @@ def report(
     """
     tables.check_out(out, ".html")
     if features is None and labels is None:
-        from lodl.report.fit_page import write_page  # needs the extra `report`
-
-        typer.echo(f"Report: {write_page(load_result(folder), out)}")
+        _write_report(load_result(folder), out)
         return
     if oracle is None or features is None or labels is None:
         raise InvalidInputError("`features`, `labels` and `problem` must be given together.")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count, check_labels
+from lodl._arrays import check_count, check_labels, check_number
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
@@ -110,15 +110,9 @@ def polynomials(
     n, n_features, n_outputs = shape
     check_count("n_features", n_features)
     check_count("degree", degree)
-    check_noise(noise)
+    check_number("noise", noise, at_least=0, at_most=1)
     matrix = rng.binomial(1, 0.5, size=(n_outputs, n_features)).astype(np.float64)
     x = rng.normal(size=(n, n_features))
     y = scale * ((x @ matrix.T / np.sqrt(n_features) + 3) ** degree + 1) / 3.5**degree
     y *= rng.uniform(1 - noise, 1 + noise, size=y.shape)
     return x, y
-
-
-def check_noise(noise: float) -> None:
-    """Check that a half width leaves the multiplicative noise non-negative."""
-    if not 0 <= noise <= 1:
-        raise InvalidInputError(f"`noise` must be between 0 and 1, got {noise!r}.")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
-from lodl._typing import Array, InstanceContext
+from lodl._typing import Array, Index, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, in_blocks, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -19,7 +19,7 @@ _SUBSET_BLOCK = 2**17  # numbers in one temporary array: 1 MB, which stays in th
 _ROUNDING = 1e-9  # share of the capacity: sums of weights such as 3.1 are not exact
 
 # For sets of one size: the position of the set without its last item, and this item.
-_Level = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+_Level = tuple[Index, Index]
 _Members = npt.NDArray[np.bool_]  # whether an item is in a set, shape (n_sets, N)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._arrays import check_count
+from lodl._arrays import check_count, check_number
 from lodl._typing import Array, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, check_vectors, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
@@ -62,8 +62,7 @@ class Newsvendor(VectorisedProblem):
     sense = "min"
 
     def __post_init__(self) -> None:
-        if not 0 < self.budget < np.inf:
-            raise InvalidInputError(f"`budget` must be a positive number, got {self.budget!r}.")
+        check_number("budget", self.budget, above=0)
         prices = zip(self.left_over, self.price, self.missing, strict=True)
         for product, (left_over, price, missing) in enumerate(prices):
             if not 0 <= left_over < price < missing < np.inf:

@@ -7,12 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_count
-from lodl._typing import Array, InstanceContext
+from lodl._typing import Array, Index, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, check_vectors, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
-
-_Arcs = npt.NDArray[np.intp]
 
 
 def shortest_path(
@@ -96,7 +94,7 @@ class ShortestPath(LinearProblem):
 
 
 @cache
-def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:
+def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[Index, Index]:
     """Return the arcs that lead to each node from above and from the left, -1 where none does."""
     rows, columns = np.indices(grid)
     first_of_row = rows * (2 * grid[1] - 1)
@@ -104,7 +102,7 @@ def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[_Arcs, _Arcs]:
     return down, np.where(columns > 0, first_of_row + columns - 1, -1)
 
 
-def _cheapest_arcs(y_hats: Array, down: _Arcs, right: _Arcs) -> npt.NDArray[np.bool_]:
+def _cheapest_arcs(y_hats: Array, down: Index, right: Index) -> npt.NDArray[np.bool_]:
     """Return whether the cheapest way to a node comes from above, shape (diagonals, rows, k)."""
     n_rows, n_columns = down.shape
     # The predictions side by side, and behind the last arc (at -1) the cost of one that is missing.

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_count, check_predictions, rank_correlation
-from lodl._typing import Array, Context
+from lodl._typing import Array, Context, Index
 from lodl.errors import InvalidInputError, LodlError, OracleError
 from lodl.evaluation._loss_summary import Finding, LossSummary, WithFindings, over_known, summarise
 from lodl.losses import FitStatus, LearnedLoss
 from lodl.oracle import Oracle
 from lodl.problems import Problem
 from lodl.problems._problem import check_predicted
-from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed
+from lodl.samplers import AllPerturbed, OnePerturbed, TwoPerturbed, label_scale
 
 _N_AROUND = 4
 _AROUND = 0.5  # noise around a prediction, in units of its error
@@ -40,7 +40,7 @@ class Diagnosis(WithFindings):
     """
 
     summary: LossSummary  #: Errors of the loss on its held-out samples.
-    instances: npt.NDArray[np.intp]  #: Positions of the examined instances, shape (n,).
+    instances: Index  #: Positions of the examined instances, shape (n,).
     losses: Array  #: Learned loss of each examined prediction, shape (n,).
     regrets: Array  #: True regret of each examined prediction, shape (n,).
     foreign_regret: float  #: Mean regret of using another instance's prediction, at random.
@@ -148,16 +148,8 @@ def diagnose(
     check_predictions(y_hat, y)  # refuses predictions of several models
     n_examined = check_count("n_calls", n_calls, minimum=_CALLS_PER_INSTANCE) // _CALLS_PER_INSTANCE
     index = np.sort(rng.permutation(len(y))[:n_examined])
-    # Any other instance: in time order, the neighbour's prediction would cost nearly nothing.
-    others = (index + rng.integers(1, max(len(y), 2), size=len(index))) % len(y)
-    near = _near(oracle.problem, y_hat[index], y[index], rng)
-    points = np.concatenate([y_hat[[others, index]], near])
-    before, contexts = oracle.n_calls, None if context is None else [context[i] for i in index]
-    try:
-        regret = oracle.regret(points, y[index], context=contexts)
-    except LodlError as error:
-        error.add_note(f"Instances are numbered within {index.tolist()}.")
-        raise
+    before, points = oracle.n_calls, _points(oracle.problem, y_hat, y, index, rng)
+    regret = _regrets(oracle, points, y, context, index)
     is_known = np.isfinite(regret).all(axis=0)
     if not is_known.any():
         raise OracleError("A solver call failed at every instance that was examined.")
@@ -179,12 +171,30 @@ def diagnose(
     )
 
 
-def _near(problem: Problem, y_hat: Array, y: Array, rng: np.random.Generator) -> Array:
-    """Return the points halfway to the label and around the prediction, (m, n, *label_shape)."""
-    size = np.sqrt(np.square(y_hat - y).mean(axis=tuple(range(1, y.ndim)), keepdims=True))
-    around = y_hat + _AROUND * size * rng.standard_normal((_N_AROUND, *y.shape))
-    near = np.concatenate([(y + y_hat)[np.newaxis] / 2, around])
-    return problem.project(near.reshape(-1, *y.shape[1:])).reshape(near.shape)
+def _points(
+    problem: Problem, y_hat: Array, y: Array, index: Index, rng: np.random.Generator
+) -> Array:
+    """Return the points to examine at some instances, shape (m, len(index), *label_shape).
+
+    These are another instance's prediction, the own one, halfway to the label, and around it.
+    """
+    # Any other instance: in time order, the neighbour's prediction would cost nearly nothing.
+    others = (index + rng.integers(1, max(len(y), 2), size=len(index))) % len(y)
+    own, labels = y_hat[index], y[index]
+    size = np.sqrt(np.square(own - labels).mean(axis=tuple(range(1, y.ndim)), keepdims=True))
+    around = own + _AROUND * size * rng.standard_normal((_N_AROUND, *labels.shape))
+    near = np.concatenate([(labels + own)[np.newaxis] / 2, around])
+    inside = problem.project(near.reshape(-1, *y.shape[1:])).reshape(near.shape)
+    return np.concatenate([y_hat[[others, index]], inside])
+
+
+def _regrets(oracle: Oracle, points: Array, y: Array, context: Context, index: Index) -> Array:
+    contexts = None if context is None else [context[i] for i in index]
+    try:
+        return oracle.regret(points, y[index], context=contexts)
+    except LodlError as error:
+        error.add_note(f"Instances are numbered within {index.tolist()}.")
+        raise
 
 
 def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
@@ -196,8 +206,7 @@ def _compare_sizes(loss: LearnedLoss, d: Array) -> tuple[float, float]:
     if isinstance(recorded, int | float):
         scale = float(recorded)
     elif loss.provenance.get("scale_is_auto"):
-        deviation = np.std(loss.y, axis=0)
-        scale = np.where(deviation > 0, deviation, np.std(loss.y))
+        scale = label_scale(loss.y)
     sizes = np.sqrt(np.square(d / scale).mean(axis=tuple(range(1, d.ndim))))
     return float(np.max(scale)), float(np.median(sizes))
 

@@ -39,7 +39,7 @@ def decision_loss(
 def regret(
     oracle: Problem | Oracle, y_hat: npt.ArrayLike, y: npt.ArrayLike, *, context: Context = None
 ) -> Array:
-    """Return the regret DL(y_hat, y) - DL(y, y): the cost above that of the best decision.
+    """Return the regret DL(y_hat, y) - DL(y, y), what a decision costs more than the best one.
 
     Arguments and the shape of the result are those of `decision_loss`. It takes one more solver
     call per instance, at the label. Differences due to rounding count as 0. A `ProblemError` says

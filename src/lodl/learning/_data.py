@@ -7,20 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from lodl._arrays import (
-    Features,
-    as_numbers,
-    check_context,
-    check_same_rows,
-    column_names,
-    in_columns,
-    is_frame,
-    is_vector,
-    join_rows,
-    labels_of,
-    printable,
-    row_names,
-)
+from lodl import _arrays as arrays
 from lodl._typing import Array, Context
 from lodl.errors import InvalidInputError
 from lodl.report import FitResult
@@ -38,7 +25,7 @@ _ROUTING = (  # scikit-learn may have lost a context on the way
 class Data:
     """Features, labels and contexts of instances."""
 
-    x: Features  # an array, or a frame if the learner takes frames
+    x: arrays.Features  # an array, or a frame if the learner takes frames
     y: Array  # shape (n, 1) if there is one number per instance
     label_shape: tuple[int, ...]  # as given: () for one number
     context: Context
@@ -57,16 +44,17 @@ class Data:
         cls, x: Any, y: Any, context: Any, *, takes_frames: bool, called: Sequence[str] = _CALLED
     ) -> "Data":
         """Check the arguments of a user, which messages call by the names `called`."""
-        if is_frame(x):  # before its columns: rows of items may have texts
+        if arrays.is_frame(x):  # before its columns: rows of items may have texts
             _check_rows(x, y, len(y), called)
         features = _features_of(x, takes_frames=takes_frames, name=called[0])
-        labels = _in_range(labels_of(y, called[1]), called[1])
+        labels = _in_range(arrays.labels_of(y, called[1]), called[1])
         _check_rows(features, y, len(labels), called)
-        contexts = check_context(context, len(labels))
-        check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
-        names = row_names(x) or row_names(y) or tuple(f"instance {i}" for i in range(len(labels)))
-        label_shape = () if is_vector(y) else labels.shape[1:]
-        columns = column_names(x, called[0]), column_names(y, called[1])
+        contexts = arrays.check_context(context, len(labels))
+        arrays.check_same_rows(**dict(zip(called, (x, y, context), strict=True)))
+        named = arrays.row_names(x) or arrays.row_names(y)
+        names = named or tuple(f"instance {i}" for i in range(len(labels)))
+        label_shape = () if arrays.is_vector(y) else labels.shape[1:]
+        columns = arrays.column_names(x, called[0]), arrays.column_names(y, called[1])
         time_order = next(filter(None, map(_time_order, (x, y, context))), 0)
         return cls(features, labels, label_shape, contexts, *columns, names, time_order)
 
@@ -77,9 +65,9 @@ class Data:
             raise InvalidInputError(f"{expected}, got {n} entries.")
         called = ("validation[0]", "validation[1]", "validation[2]")
         x, y, context = (*validation, None)[:3]
-        takes_frames = is_frame(self.x)
+        takes_frames = arrays.is_frame(self.x)
         x = _check_columns(x, self.feature_names, called[0], required=takes_frames)
-        y = in_columns(y, self.label_names, called[1], _OF_FIT)
+        y = arrays.in_columns(y, self.label_names, called[1], _OF_FIT)
         more = Data.of(x, y, context, takes_frames=takes_frames, called=called)
         if (self.context is None) != (more.context is None):
             raise InvalidInputError("`context` must be given for all instances, or for none.")
@@ -90,14 +78,14 @@ class Data:
                 raise InvalidInputError(f"`{name}` must have {wanted}, got {theirs.shape}.")
         return replace(
             self,
-            x=join_rows(self.x, more.x),
+            x=arrays.join_rows(self.x, more.x),
             y=np.concatenate([self.y, more.y]),
             context=None if self.context is None else [*self.context, *contexts],
             names=self.names + more.names,
         )
 
 
-def new_features(result: FitResult, x: Any) -> Features:
+def new_features(result: FitResult, x: Any) -> arrays.Features:
     """Return the features of new instances, with the columns of `fit` in their order."""
     x = _check_columns(x, result.feature_names, required=result.takes_frames)
     features = _features_of(x, takes_frames=result.takes_frames)
@@ -113,12 +101,12 @@ def new_instances(
     result: FitResult, x: Any, y: Any, context: Any, *, in_score: bool = False
 ) -> tuple[Array, Context]:
     """Return labels and contexts of new instances, one for each row of the features."""
-    labels = labels_of(in_columns(y, result.label_names, "Y", _OF_FIT))
+    labels = arrays.labels_of(arrays.in_columns(y, result.label_names, "Y", _OF_FIT))
     expected = (np.shape(x)[0], *(result.label_shape or (1,)))
     if labels.shape != expected:
         wanted = f"the shape {expected}, one row for each row of `X` with the label shape of `fit`"
         raise InvalidInputError(f"`Y` must have {wanted}, got {labels.shape}.")
-    check_same_rows(X=x, Y=y)
+    arrays.check_same_rows(X=x, Y=y)
     return labels, new_contexts(result, x, context, in_score=in_score)
 
 
@@ -130,28 +118,28 @@ def new_contexts(result: FitResult, x: Any, context: Any, *, in_score: bool = Fa
     if context is not None and not result.has_context:
         expected, got = "must be None: the model was fitted without one", type(context).__name__
         raise InvalidInputError(f"`context` {expected}, got a {got}.")
-    contexts = check_context(context, np.shape(x)[0])
-    check_same_rows(X=x, context=context)
+    contexts = arrays.check_context(context, np.shape(x)[0])
+    arrays.check_same_rows(X=x, context=context)
     return contexts
 
 
-def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> Features:
+def _features_of(x: Any, *, takes_frames: bool, name: str = "X") -> arrays.Features:
     """Return features as an array (n, p) or (n, items, p), or as the frame they are."""
     if isinstance(x, np.ndarray) and x.dtype.kind in "mM":
-        return as_numbers(x, name)  # raises: these are dates, which scikit-learn would convert
-    if not is_frame(x):
+        return arrays.as_numbers(x, name)  # raises: dates, which scikit-learn would convert
+    if not arrays.is_frame(x):
         how: Any = {"allow_nd": True, "ensure_all_finite": False, "input_name": name}
         try:
             return check_array(x, dtype=np.float64, **how)
         except ValueError as error:
             raise InvalidInputError(f"`{name}` must be an array of numbers: {error}") from error
-    column_names(x, name)  # distinct
-    return x if takes_frames else as_numbers(x, name)
+    arrays.column_names(x, name)  # distinct
+    return x if takes_frames else arrays.as_numbers(x, name)
 
 
 def _time_order(table: Any) -> int:
     """Return 1 if the index or a column of dates increases, -1 if it decreases, else 0."""
-    columns = [table[name] for name in table.columns] if is_frame(table) else []
+    columns = [table[name] for name in table.columns] if arrays.is_frame(table) else []
     for values in (getattr(table, "index", None), *columns):
         if str(getattr(values, "dtype", "")).lower().startswith(("date", "period")):
             dates = values.to_numpy()
@@ -165,10 +153,10 @@ def _check_columns(
     x: Any, expected: Sequence[str] | None, name: str = "X", *, required: bool
 ) -> Any:
     """Return features with the columns of `fit` in order. If `required`, arrays have none."""
-    if expected is not None and required and not is_frame(x):
-        columns = printable(", ".join(expected))
+    if expected is not None and required and not arrays.is_frame(x):
+        columns = arrays.printable(", ".join(expected))
         raise InvalidInputError(f"`{name}` must be a frame with the columns of `fit`: {columns}.")
-    return in_columns(x, expected, name, _OF_FIT)
+    return arrays.in_columns(x, expected, name, _OF_FIT)
 
 
 def _in_range(labels: Array, name: str) -> Array:
@@ -189,7 +177,7 @@ def _check_rows(x: Any, y: Any, n: int, called: Sequence[str]) -> None:
     advice = ""
     if len(x) >= 2 * n:
         code, shape = f": `{features}", (n, -1, x.shape[-1])
-        if is_frame(y) and hasattr(x, "iloc"):
+        if arrays.is_frame(y) and hasattr(x, "iloc"):
             numbers, shape = f"pandas.get_dummies({features}, dtype=float)", (n, y.shape[1], -1)
             rows = f"pandas.MultiIndex.from_product([{labels}.index, {labels}.columns])"
             code = f". With instance and item as levels of the index: `{numbers}.reindex({rows})"

@@ -1,7 +1,5 @@
 """Default families, samples and rounds, and the schedule of solver calls within a budget."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -77,7 +75,7 @@ class Schedule:
 
     def within_budget(
         self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
-    ) -> Schedule:
+    ) -> "Schedule":
         """Return a schedule of at most `max_calls`: first fewer rounds, then fewer samples."""
         plan, limit = self, inf if self.max_calls is None else self.max_calls
         while True:
@@ -96,7 +94,7 @@ class Schedule:
                     f"{self.max_calls}. Fewer families need fewer calls."
                 )
 
-    def within_tight_budget(self, n_instances: int, n_spent: int, *, is_shared: bool) -> Schedule:
+    def within_tight_budget(self, n_instances: int, n_spent: int, *, is_shared: bool) -> "Schedule":
         """Return a schedule of at most `max_calls` if models are compared without calls.
 
         A call for each label comes first, then samples, then rounds, which only known decisions
@@ -194,7 +192,7 @@ class Situation:
         decisions: the fewer are known, the more of it. Margins and rankings err differently, so
         their average is better. A low temperature ranks the best decisions, which shared ones are.
         If the objective is not affine, decision families see it near the label only, so a family
-        that sees regrets competes, alone if slopes at the label are those of one side of a kink.
+        that sees regrets competes, alone if slopes at the label see one side of a kink only.
         """
         if self.kind is ObjectiveKind.KINKED:
             return (self.family(),)

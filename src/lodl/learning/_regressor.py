@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from lodl._arrays import Features, check_count, check_flag, check_readable, check_seconds, is_frame
+from lodl._arrays import Features, check_count, check_flag, check_number, check_readable, is_frame
 from lodl._html import notebook_html
 from lodl._progress import shown_logs
 from lodl._typing import Array, Context, Decision
@@ -348,7 +349,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         started = time.perf_counter()
         check_flag("ensemble", self.ensemble)
         check_flag("verbose", self.verbose)
-        limit = check_seconds("max_seconds", self.max_seconds)
+        limit = math.inf if self.max_seconds is None else self.max_seconds
+        limit = check_number("max_seconds", limit, is_finite=False, at_least=0)
         schedule = Schedule(self.n_samples, self.n_rounds, max_calls=self.max_calls)
         oracle = Oracle.of(self.oracle)
         seed = check_count("random_state", self.random_state, minimum=0)

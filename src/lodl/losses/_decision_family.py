@@ -28,10 +28,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count
-from lodl._typing import Array
+from lodl._arrays import check_count, check_number
+from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, Parameters, Tensor, check_at_least, error_scale, mse_weights
+from lodl.losses._family import Family, Parameters, Tensor, error_scale, mse_weights
 from lodl.losses._shared_slopes import SharedSlopes, gaps, mixed
 from lodl.oracle import Answers
 
@@ -61,7 +61,7 @@ class DecisionFamily(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("max_decisions", self.max_decisions)
-        check_at_least("squared_error", self.squared_error)
+        check_number("squared_error", self.squared_error, at_least=0)
 
     @abstractmethod
     def cost(self, phi: Parameters, gap: Tensor) -> Tensor:
@@ -128,8 +128,7 @@ class DecisionFamily(Family):
 
     def fallback(self, *, cost: float, scale: Array) -> dict[str, Array]:
         regret, slope = self._with_own(np.zeros(0), np.zeros((0, len(scale))))
-        w = mse_weights(cost, scale)
-        return {**self.scaled(regret, None), "slope": slope, "w": w}
+        return {**self.scaled(regret, None), "slope": slope, "w": mse_weights(cost, scale)}
 
     def _with_own(self, regret: Array, slope: Array) -> tuple[Array, Array]:
         """Return decisions after the label's own, which families without it need if it is alone."""
@@ -151,7 +150,7 @@ def are_explained(
     return np.asarray(cost <= others.min(axis=1, initial=0.0) + slight)
 
 
-def decisions_of(answers: Answers) -> tuple[npt.NDArray[np.intp], Array]:
+def decisions_of(answers: Answers) -> tuple[Index, Array]:
     """Return the number and the slope of each point's decision, shapes (K,) and (K, D)."""
     if answers.decision is None or answers.slope is None:
         raise InvalidInputError(

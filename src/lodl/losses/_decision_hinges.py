@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from lodl._arrays import check_number
 from lodl._typing import Array
 from lodl.losses._decision_family import DecisionFamily
-from lodl.losses._family import Parameters, Tensor, check_at_least, largest
+from lodl.losses._family import Parameters, Tensor, largest
 from lodl.losses._shared_slopes import bounds
 
 
@@ -43,7 +44,7 @@ class DecisionHinges(DecisionFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("margin", self.margin, 1.0)
+        check_number("margin", self.margin, at_least=1)
 
     def scaled(self, regret: Array, unit: float | None) -> dict[str, Array]:
         return {"regret": np.where(np.isinf(regret), 0.0, regret)}

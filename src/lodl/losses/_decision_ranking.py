@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from lodl._arrays import check_number
 from lodl._typing import Array
-from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily
 from lodl.losses._family import Parameters, Tensor, log_sum_exp, softmax
 from lodl.losses._shared_slopes import bounds
@@ -54,9 +54,7 @@ class DecisionRanking(DecisionFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.temperature < np.inf:
-            got = self.temperature
-            raise InvalidInputError(f"`temperature` must be a number above 0, got {got}.")
+        check_number("temperature", self.temperature, above=0)
 
     def parameter_shapes(self, dim: int) -> dict[str, tuple[int, ...]]:
         return super().parameter_shapes(dim) | {"t": (1,)}

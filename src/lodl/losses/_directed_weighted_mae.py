@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lodl._arrays import check_number
 from lodl._typing import Array
-from lodl.losses._family import Parameters, Tensor, check_at_least
+from lodl.losses._family import Parameters, Tensor
 from lodl.losses._least_squares import RidgeFamily, Standardised, solve_nnls
 from lodl.losses._weighted_mse import directed_weights
 from lodl.oracle import Answers
@@ -57,7 +58,7 @@ class DirectedWeightedMAE(RidgeFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("rounding", self.rounding)
+        check_number("rounding", self.rounding, at_least=0)
 
     @property
     def _weights(self) -> Mapping[str, int]:

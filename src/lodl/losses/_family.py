@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from lodl._arrays import check_instance_of
+from lodl._arrays import check_instance_of, check_number
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.oracle import Answers
@@ -59,9 +59,7 @@ class Family(ABC):
     degrees: ClassVar[Mapping[str, int]] = {}
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_weight <= 1:
-            wanted = "a share of the mean weight, between 0 and 1"
-            raise InvalidInputError(f"`min_weight` must be {wanted}, got {self.min_weight!r}.")
+        check_number("min_weight", self.min_weight, at_least=0, at_most=1)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -201,12 +199,6 @@ def with_typical(size: Array) -> Array:
     if moved.all():  # a median would take longer than everything else
         return size
     return np.where(moved, size, np.median(size[moved]) if moved.any() else 1.0)
-
-
-def check_at_least(name: str, value: float, least: float = 0.0) -> None:
-    """Check that a setting is a finite number of at least `least`."""
-    if not least <= value < np.inf:
-        raise InvalidInputError(f"`{name}` must be a number of at least {least:g}, got {value!r}.")
 
 
 def largest(x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import rank_correlation
+from lodl._arrays import check_number, rank_correlation
 from lodl._json import package_version
 from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
@@ -62,7 +62,7 @@ def fit(
     """
     from joblib import Parallel, delayed  # slow to import
 
-    check_holdout(holdout)
+    check_number("holdout", holdout, at_least=0, below=1)
     check_can_fit(family, samples.y[0].size)
     n, answers = samples.n_instances, iter(samples)
     chunks = [range(start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
@@ -79,12 +79,6 @@ def fit(
             fits += part
             bar.update(len(part))
     return build_loss(family, samples.y, fits, {**samples.provenance(), "holdout": holdout})
-
-
-def check_holdout(holdout: float) -> None:
-    """Check that `holdout` is a share below 1."""
-    if not 0 <= holdout < 1:
-        raise InvalidInputError(f"`holdout` must be at least 0 and below 1, got {holdout!r}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_predictions, rank_correlation
+from lodl._arrays import check_number, check_predictions, rank_correlation
 from lodl._json import package_version
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained
 from lodl.losses._family import Family, check_can_fit, mse_weights, with_typical
-from lodl.losses._fit import FALLBACK, check_holdout, is_held_out, log_missing, mean_of, value_of
+from lodl.losses._fit import FALLBACK, is_held_out, log_missing, mean_of, value_of
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.losses._shared_slopes import SharedSlopes
 from lodl.oracle import DecisionPool, Samples
@@ -60,7 +60,7 @@ def fit_shared(
     if not isinstance(family, DecisionFamily):
         wanted = "a decision family such as `lodl.DecisionHinges()` to share decisions"
         raise InvalidInputError(f"`family` must be {wanted}, got {family!r}.")
-    check_holdout(holdout)
+    check_number("holdout", holdout, at_least=0, below=1)
     check_can_fit(family, samples.y[0].size)
     pool = samples.pool()
     n, dim = pool.y.shape

@@ -27,17 +27,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lodl._arrays import check_count
+from lodl._arrays import check_count, check_number
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
-from lodl.losses._family import (
-    Family,
-    check_at_least,
-    error_scale,
-    mse_weights,
-    root_mean_square,
-    with_typical,
-)
+from lodl.losses._family import Family, error_scale, mse_weights, root_mean_square, with_typical
 from lodl.oracle import Answers
 
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -92,7 +85,7 @@ class RidgeFamily(Family):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("ridge", self.ridge)
+        check_number("ridge", self.ridge, at_least=0)
         if self.rank is not None:
             check_count("rank", self.rank)
 

@@ -7,7 +7,6 @@ family, whose class the reader must have imported.
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from lodl._json import package_version
+from lodl._json import draft_of, package_version
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, family_named
 
@@ -48,16 +47,13 @@ def write_loss(
         for name, array in arrays.items()
     }
     metadata[_DIGEST] = _digest(rows, metadata)
-    temporary = path.with_name(f".{path.name[:200]}.{uuid.uuid4().hex}.tmp")
     try:
-        save_file(rows, temporary, metadata)
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with draft_of(path) as draft:
+            save_file(rows, draft, metadata)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
     except SafetensorError as error:  # such as a full disk
         raise OSError(f"{path} cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:

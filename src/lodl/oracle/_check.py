@@ -1,7 +1,5 @@
 """`Oracle.check`: whether a problem keeps its contract, and in which words it does not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -60,7 +58,7 @@ class ProblemReport:
         """Whether the objective is affine in the label."""
         return self.objective_kind is ObjectiveKind.AFFINE
 
-    def checked(self) -> ProblemReport:
+    def checked(self) -> "ProblemReport":
         """Return the report itself, or raise its findings."""
         if self.findings:
             lines = [f"{self.problem} breaks the contract:"]

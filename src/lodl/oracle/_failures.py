@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from lodl._arrays import check_number
 from lodl._typing import InstanceContext
 from lodl.errors import InvalidInputError, LodlError, OracleError, ShapeError
 
@@ -31,7 +32,6 @@ class Status(IntEnum):
 PENDING, OK, NO_OPTIMUM = map(int, (Status.PENDING, Status.OK, Status.NO_OPTIMUM))
 
 OnFailure = Literal["raise", "skip"]
-_NUMBER = int | float | np.number
 
 _HINTS = {
     Status.DIED: "A solver that crashes, or runs out of memory, ends its process.",
@@ -60,15 +60,12 @@ class Options:
     max_failure_rate: float
 
     def __post_init__(self) -> None:
-        policy, rate, timeout = self.on_failure, self.max_failure_rate, self.timeout
-        if policy not in get_args(OnFailure):
-            raise InvalidInputError(f'`on_failure` must be "raise" or "skip", got {policy!r}.')
-        if not isinstance(rate, _NUMBER) or not 0 <= rate <= 1:
-            raise InvalidInputError(f"`max_failure_rate` must be from 0 to 1, got {rate!r}.")
-        is_number = isinstance(timeout, _NUMBER) and timeout is not True
-        if timeout is not None and not (is_number and 0 < timeout < np.inf):
-            raise InvalidInputError(f"`timeout` must be None or above 0 seconds, got {timeout!r}.")
-        object.__setattr__(self, "timeout", None if timeout is None else float(timeout))
+        if self.on_failure not in get_args(OnFailure):
+            got = repr(self.on_failure)
+            raise InvalidInputError(f'`on_failure` must be "raise" or "skip", got {got}.')
+        check_number("max_failure_rate", self.max_failure_rate, at_least=0, at_most=1)
+        if self.timeout is not None:
+            object.__setattr__(self, "timeout", check_number("timeout", self.timeout, above=0))
 
     @property
     def stops(self) -> bool:

@@ -9,8 +9,6 @@ or else *smooth*. A kink at the label shows in the second difference of the labe
 which shrinks like t if there is a kink at y, and like t^2, or to 0, if there is none.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,10 +17,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import context_of
-from lodl._typing import Array, Context, Decision, InstanceContext
+from lodl._typing import Array, Context, Decision, Index, InstanceContext
 from lodl.errors import ProblemError, StoreError
 from lodl.oracle._failures import listed
 from lodl.oracle._guard import Guard
@@ -289,7 +286,7 @@ def _stored(samples: Samples) -> _Places:
     return sorted(zip(numbers[rows].tolist(), columns[rows].tolist(), strict=True))
 
 
-def _evenly(n: int, n_wanted: int) -> npt.NDArray[np.intp]:
+def _evenly(n: int, n_wanted: int) -> Index:
     """Return at most `n_wanted` numbers below `n`, evenly spaced."""
     return np.linspace(0, n - 1, min(n, n_wanted)).astype(np.intp)
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_context, check_count, check_labels, context_of
 from lodl._digest import digest
-from lodl._typing import Array, Context
+from lodl._typing import Array, Context, Index
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected
@@ -57,7 +57,7 @@ class Instances:
         """Return the number of an instance's random stream."""
         return int.from_bytes(self.ids[row], "big") if self.keys is None else self.keys[row]
 
-    def take(self, rows: npt.NDArray[np.intp]) -> "Instances":
+    def take(self, rows: Index) -> "Instances":
         """Return some of the instances."""
         numbers = rows.tolist()
         context = None if self.context is None else [self.context[i] for i in numbers]
@@ -105,7 +105,7 @@ class Draws:
         n_samples = check_count("n_samples", n_samples, minimum=0)
         return cls(sampler, seed, np.asarray(scale), n_samples, own, shape, ids)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> "Draws":
+    def take(self, rows: Index) -> "Draws":
         """Return the draws of some instances, light enough to be sent to a worker."""
         centres = None if self.centres is None else self.centres[rows]
         ids = [self.ids[row] for row in rows]
@@ -167,20 +167,14 @@ class Draws:
 class GivenPoints(Sampler):
     """Points that are given instead of drawn, such as the predictions of several models."""
 
-    given: Array  # shape (n, m, *label_shape)
+    y_hat: Array  # shape (n, m, *label_shape)
     scale: Scale = 1.0
 
     def noise(self, rng: np.random.Generator, n: int, label_shape: tuple[int, ...]) -> Array:
         return np.zeros((n, *label_shape))
 
     def centres(self, y: Array) -> Array:
-        return self.given
-
-    def take(self, instances: slice | npt.NDArray[np.intp]) -> Self:
-        return replace(self, given=self.given[instances])
-
-    def settings(self) -> dict[str, Any]:
-        return {}
+        return self.y_hat
 
     def exact(self, y: Array, centres: Array) -> Array:
         return centres

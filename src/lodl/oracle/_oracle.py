@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +30,6 @@ from lodl.problems import Problem
 from lodl.problems._problem import check_instances, check_predicted, check_problem_type, projected
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 from lodl.samplers import AllPerturbed, Sampler, check_sampler, label_scale
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 Labels: TypeAlias = npt.ArrayLike | Instances
 

@@ -61,7 +61,7 @@ class Model(ABC):
         """Raise `ProblemError` if the numbers that are set forbid the decision that is fixed."""
 
     def slope(self, z: Decision, y: Array, context: InstanceContext) -> Array | None:
-        """Return the derivative of the objective with respect to `y`, None if it is unknown."""
+        """Return the derivative of the objective with respect to `y`, or None if unknown."""
         return None
 
     def project(self, y_hats: Array) -> Array:

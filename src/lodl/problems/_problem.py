@@ -8,14 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from lodl._arrays import (
-    check_context,
-    check_instance_of,
-    check_labels,
-    check_same_rows,
-    column_names,
-    in_columns,
-)
+from lodl import _arrays as arrays
 from lodl._typing import Array, Context, Decision, InstanceContext, Masks, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 
@@ -222,20 +215,20 @@ def label_names_of(problem: Problem, dim: int) -> tuple[str, ...] | None:
 
 def label_columns(problem: Problem, y: Any, name: str = "y") -> tuple[str, ...] | None:
     """Return the names that label columns are matched by: the problem's, else the frame's."""
-    return tuple(problem.label_names) or column_names(y, name)
+    return tuple(problem.label_names) or arrays.column_names(y, name)
 
 
 def in_label_columns(problem: Problem, y: Any, name: str = "y") -> Any:
     """Return labels. The columns of a frame are put in the order of `label_names`."""
-    return in_columns(y, label_columns(problem, y, name), name, "in `problem.label_names`")
+    return arrays.in_columns(y, label_columns(problem, y, name), name, "in `problem.label_names`")
 
 
 def check_instances(problem: Problem, y: Any, context: Any = None) -> tuple[Array, Context]:
     """Return labels, of an array or a frame, as an array, and contexts as a sequence or None."""
     check_problem_type(problem)
-    labels = check_labels(in_label_columns(problem, y))
-    contexts = check_context(context, len(labels))
-    check_same_rows(y=y, context=context)
+    labels = arrays.check_labels(in_label_columns(problem, y))
+    contexts = arrays.check_context(context, len(labels))
+    arrays.check_same_rows(y=y, context=context)
     return labels, contexts
 
 
@@ -245,11 +238,11 @@ def check_predicted(
     """Return predictions, which may have leading axes, and what `check_instances` returns."""
     labels, contexts = check_instances(problem, y, context)
     names = label_columns(problem, y)
-    array = check_labels(in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")
+    array = arrays.check_labels(arrays.in_columns(y_hat, names, "y_hat", "of `y`"), "y_hat")
     if array.shape[max(0, array.ndim - labels.ndim) :] != labels.shape:
         wanted = f"the labels' shape {labels.shape}, with or without leading axes"
         raise InvalidInputError(f"`y_hat` must have {wanted}, got {array.shape}.")
-    check_same_rows(y=y, y_hat=y_hat, context=context)
+    arrays.check_same_rows(y=y, y_hat=y_hat, context=context)
     return array, labels, contexts
 
 
@@ -270,7 +263,7 @@ def projected(problem: Problem, y_hats: Array) -> Array:
 def check_problem_type(problem: object) -> None:
     """Check that an argument is a problem with a sense. The error says how to make one."""
     hint = "To make one from two functions, use `lodl.problem(solve, objective, sense=...)`."
-    check_instance_of(Problem, "problem", problem, wanted="a `lodl.Problem`", hint=hint)
+    arrays.check_instance_of(Problem, "problem", problem, wanted="a `lodl.Problem`", hint=hint)
     check_sense(getattr(problem, "sense", None), type(problem).__name__)
 
 

@@ -23,9 +23,9 @@ _SLACK = 1e-4  # allowed violation of a constraint, relative to the largest pred
 class CvxpyProblem(ModelProblem):
     """A `cp.Problem` with a `cp.Parameter` that is predicted.
 
-    The sense is the model's own. A label has the parameter's shape, a decision is a dict from the
-    names of variables to their values. Its objective is the model's, at the true value of the
-    parameter, with the variables fixed. Predictions are projected on the range of the parameter.
+    A label has the parameter's shape. A decision is a dict from the names of variables to their
+    values, and its objective is the model's, at the true value of the parameter with the variables
+    fixed. Predictions are projected on the range of the parameter.
 
     If the parameter occurs in constraints, the truth may forbid a decision. Then list the variables
     that are decided first in `first_stage`: the others are found by a second solve under the truth.
@@ -33,14 +33,12 @@ class CvxpyProblem(ModelProblem):
     A copy of the model is compiled once per process and thread, which saves most of the time of a
     call if CVXPY considers the model DPP (`problem.is_dpp()`). The slope is CVXPY's gradient of the
     objective or, with `first_stage`, comes from differences: two solves per number in a label and
-    distinct decision. A call fails, with CVXPY's status, if the model is infeasible or unbounded,
-    or if the solver ends without a decision that satisfies the constraints.
+    distinct decision.
 
     Args:
         problem: The `cp.Problem`.
         parameter: Its `cp.Parameter` that is predicted. The context of an instance is a dict from
-            names of other parameters to their values; parameters that it leaves out keep the value
-            they have now.
+            names of other parameters to values that replace the present ones.
         first_stage: Variables that are decided on the prediction. Defaults to all of them.
         solver: Name of the solver. Defaults to CVXPY's choice, often Gurobi if installed.
         options: Further arguments of `cp.Problem.solve`, e.g. `{"time_limit": 10}` for HiGHS. For

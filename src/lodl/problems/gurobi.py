@@ -31,8 +31,7 @@ class GurobiProblem(ModelProblem):
 
     Every process and thread starts an environment of Gurobi. A floating, WLS or compute server
     licence counts each of them, so `n_jobs` must not exceed your licences. They are freed when the
-    workers end. A call fails, with Gurobi's status, if the model is infeasible or unbounded, if a
-    limit passes before any decision is found, or if there is no licence.
+    workers end.
 
     Args:
         build: `build(env)`, or `build(env, context)`, returns `gp.Model(env=env)`, what is
@@ -93,10 +92,9 @@ class _Model(Model):
         if self._is_fixed:
             self._set_bounds(self._lower, self._upper)
             self._is_fixed = False
-        what = "costs" if self._has_costs else "right-hand sides"
+        attribute, what = ("Obj", "costs") if self._has_costs else ("RHS", "right-hand sides")
         self._y = check_size(y, len(self._predicted), f"{what}, one per entry that is predicted")
         self._shape = np.shape(y) if self._decides_costs else self._decided_shape
-        attribute = "Obj" if self._has_costs else "RHS"
         self._model.setAttr(attribute, self._predicted, self._y.tolist())
 
     def optimise(self) -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array
 
 from lodl._arrays import check_instance_of
-from lodl._typing import Array, Decision, InstanceContext, Masks, Sense
+from lodl._typing import Array, Decision, Index, InstanceContext, Masks, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements, check_size
 from lodl.problems._problem import LinearProblem
@@ -21,7 +21,6 @@ from lodl.problems._vertices import adjacent_vertices, solve_vertex
 __all__ = ["LinearProgram", "RecourseProgram"]
 
 _NEAR = 1e-6  # share of a number by which it may break a bound, as in HiGHS
-_Positions = npt.NDArray[np.intp]
 
 
 class LinearProgram(LinearProblem, ModelProblem):
@@ -33,8 +32,6 @@ class LinearProgram(LinearProblem, ModelProblem):
     A label has one cost per variable, in any shape (a matrix of costs is read row by row), and a
     decision has the label's shape. If only some variables have predicted costs, a decision is the
     vector of all variables. An instance's context may replace arrays: `{"row_upper": capacities}`.
-    A call fails, with HiGHS's status, if the program is infeasible or unbounded, or if the time
-    limit passes before any decision is found.
 
     Args:
         A: Matrix of the rows, shape (n_rows, n_variables), dense or sparse.
@@ -124,7 +121,7 @@ class RecourseProgram(ModelProblem):
     the recourse: what is bought, sold or left undone once it is known. A decision is the vector z.
     A label has one number for each row in `rows`: its lower bound, its upper bound, or both. An
     instance's context may replace arrays: `{"costs": prices}`. Slopes come from differences, two
-    solves per number in a label. A call fails as one of `LinearProgram` does.
+    solves per number in a label.
 
     Args:
         program: The program, with the `costs` c of all variables.
@@ -200,8 +197,8 @@ class _Model(Model):
         self,
         arrays: _Arrays,
         sense: Sense,
-        predicted: Mapping[str, _Positions],  # in each array
-        decided: _Positions | None,  # None if a decision has all variables, in the label's shape
+        predicted: Mapping[str, Index],  # in each array
+        decided: Index | None,  # None if a decision has all variables, in the label's shape
     ) -> None:
         self._arrays, self._sign = arrays, 1 if sense == "min" else -1
         self._predicted, self._decided = predicted, decided
@@ -248,12 +245,12 @@ class _Model(Model):
     def value(self) -> float:
         return float((self._given["costs"] * self._x).sum())
 
-    def _replace(self, name: str, at: _Positions | None, numbers: Array) -> None:
+    def _replace(self, name: str, at: Index | None, numbers: Array) -> None:
         self._given[name] = self._given[name].copy()
         self._given[name][at] = numbers
 
 
-def _positions(positions: Sequence[int], n: int) -> _Positions:
+def _positions(positions: Sequence[int], n: int) -> Index:
     """Return positions from 0 to n - 1 as an array."""
     array = np.asarray(positions)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(set(array.tolist())) < len(array):

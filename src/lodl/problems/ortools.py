@@ -48,13 +48,9 @@ class OrtoolsLinearProblem(LinearProblem, _BuiltProblem):
 
     Use it if every variable that is decided has a predicted cost or gain, and the constraints are
     known. `build` makes the model without an objective, once per process, thread and context; each
-    call sets new costs and solves. A label has one cost per variable, in any shape (row by row),
-    and a decision has the label's shape. The objective of a decision is <z, y>, computed in floats.
-    For CP-SAT, costs are scaled and rounded to whole numbers by `integer_costs`.
-
-    Models are solved by one thread, so that the same prediction gets the same decision. A call
-    fails, with CP-SAT's status, if the model is infeasible or invalid, or if the time limit passes
-    before any decision is found.
+    call sets new costs, scaled and rounded by `integer_costs`, and solves, by one thread so that
+    the same prediction gets the same decision. A label has one cost per variable, in any shape (row
+    by row), and a decision has the label's shape. Its objective is <z, y>, computed in floats.
 
     Args:
         build: `build(context)`, or `build()` if it needs no context, returns a `cp_model.CpModel`
@@ -86,10 +82,8 @@ class OrtoolsProblem(_BuiltProblem):
 
     To score a decision, the model is built for the truth, the decision is fixed in it, and the rest
     is solved: variables that `build` does not return are the recourse. If you can score decisions
-    faster, or know the slope, override `objective` or `slope` in a subclass.
-
-    Write the objective in floats, which CP-SAT scales itself. Round a predicted right-hand side in
-    `build`. Models are solved as by `OrtoolsLinearProblem`.
+    faster, or know the slope, override `objective` or `slope` in a subclass. Write the objective in
+    floats, which CP-SAT scales itself, and round a predicted right-hand side in `build`.
 
     Args:
         build: `build(y_hat, context)`, or `build(y_hat)`, returns a model and the variables that

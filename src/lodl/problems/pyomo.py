@@ -26,25 +26,23 @@ PYOMO_LOCK = threading.Lock()  # Pyomo redirects the process's output; two solve
 class PyomoProblem(ModelProblem):
     """A Pyomo model with a mutable `pyo.Param` that is predicted.
 
-    The sense is the sense of the model's active objective. A label has one number per index of the
-    parameter, in the order of its index set and in any shape, a decision is a dict from the names
-    of variables to arrays of values. Its objective is the model's, at the true value of the
-    parameter, with the variables fixed. Predictions are clipped to the parameter's domain.
+    A label has one number per index of the parameter, in the order of its index set and in any
+    shape. A decision is a dict from the names of variables to arrays of values, and its objective
+    is the model's active one, at the true value of the parameter with the variables fixed.
+    Predictions are clipped to the parameter's domain.
 
     If the parameter occurs in constraints, the truth may forbid a decision. Then list the variables
     that are decided first in `first_stage`: the others are found by a second solve under the truth.
 
     A copy of the model is built once per process and thread. A persistent solver such as
     `appsi_highs` continues from its last solution, so of several best decisions it may return
-    another one next time. Threads of one process take turns: use processes (`n_jobs`). A call
-    fails, with Pyomo's termination condition, if no decision is found within the solver's limits.
+    another one next time. Threads of one process take turns: use processes (`n_jobs`).
 
     Args:
         model: A `pyo.ConcreteModel`, or a function without arguments that makes one.
         parameter: Name of its `pyo.Param(..., mutable=True)` that is predicted. The context of an
-            instance is a dict from names of other mutable parameters to their values: a number,
-            numbers in the order of the index set, or a dict by index. Parameters that it leaves out
-            keep the value they have in the model.
+            instance is a dict from names of other mutable parameters to the values that replace the
+            model's: a number, numbers in the order of the index set, or a dict by index.
         first_stage: Names of the variables that are decided on the prediction. Defaults to all.
         solver: Name of the solver, as for `pyo.SolverFactory`.
         options: Options of the solver, e.g. `{"time_limit": 10.0, "mip_rel_gap": 0.0}` for HiGHS.

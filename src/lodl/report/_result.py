@@ -52,9 +52,9 @@ def change_of(before: float, after: float, form: str) -> str:
     return form.format(f"{share:+.0%}") if share else ""
 
 
-def in_unit(unit: str) -> str:
-    """Return a unit with a space before it, or nothing."""
-    return f" {unit}" if unit else ""
+def in_unit(unit: str, before: str = " ") -> str:
+    """Return a unit after a space or other characters, or nothing."""
+    return f"{before}{unit}" if unit else ""
 
 
 def too_few(n: int, aim: str, kind: str = "validation") -> str:

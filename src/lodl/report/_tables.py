@@ -142,9 +142,9 @@ class Evaluation:
 
     @property
     def _note(self) -> str:
-        unit, where = f", in {self.unit}" if self.unit else "", f"{len(self.optimum):,} {self.kind}"
+        unit, n = in_unit(self.unit, ", in "), len(self.optimum)
         calls = f", {self.n_calls:,} solver calls" if self.n_calls else ""  # none if all are known
-        note = f"Regret per instance{unit}: {where} instances{calls}."
+        note = f"Regret per instance{unit}: {n:,} {self.kind} instances{calls}."
         if self.n_left_out:
             note += f" Left out, because a solver call failed: {self.n_left_out:,} instances."
         return note
@@ -210,8 +210,7 @@ class Comparison:
             else:
                 a, b = Estimate.of(before), Estimate.of(after)
                 error = math.hypot(a.standard_error, b.standard_error)
-                n = min(a.n_instances, b.n_instances)
-                gains[name] = Estimate(a.mean - b.mean, error, n)
+                gains[name] = Estimate(a.mean - b.mean, error, min(a.n_instances, b.n_instances))
         return gains
 
     def table(self) -> Table:
@@ -254,9 +253,8 @@ class Comparison:
 
     @property
     def _note(self) -> str:
-        unit = next(iter(self.results.values())).unit
-        in_its = f", in {unit}" if unit else ""
-        return f"Validation regret per instance{in_its}; gains with 95% intervals."
+        unit = in_unit(next(iter(self.results.values())).unit, ", in ")
+        return f"Validation regret per instance{unit}; gains with 95% intervals."
 
 
 def _conclusion(gain: Estimate, first: str, other: str, unit: str) -> str:

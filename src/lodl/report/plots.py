@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl.report._result import FEWEST, MEAN_LABEL, FitResult
+from lodl.report._result import FEWEST, MEAN_LABEL, FitResult, in_unit
 from lodl.report._tables import Evaluation
 from lodl.report.style import INK, MUTED, PAPER, style
 
@@ -36,7 +36,7 @@ def regrets(model: Any, *, ax: Axes | None = None) -> Axes:
         axes.barh(row, mean, height=0.6, color=colour, alpha=alpha)
         axes.annotate(rows[row][1].text, (max(mean, 0.0), row), (5, 0), **looks)
     _name_rows(axes, list(means), margin=0.18)
-    axes.set_xlabel(f"regret per instance{_unit(evaluation)}\n(0: perfect foresight)")
+    axes.set_xlabel(f"regret per instance{in_unit(evaluation.unit, ', ')}\n(0: perfect foresight)")
     return axes
 
 
@@ -60,7 +60,9 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
             axes.plot([avoided.low, avoided.high], [row, row], linewidth=3, **marks)
         axes.plot(avoided.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
     _name_rows(axes, [f"less than {name}" for name in names], margin=0.1)
-    axes.set_xlabel(f"worse ◂ regret avoided{_unit(evaluation)} ▸ better", x=1, ha="right")
+    axes.set_xlabel(
+        f"worse ◂ regret avoided{in_unit(evaluation.unit, ', ')} ▸ better", x=1, ha="right"
+    )
     return axes
 
 
@@ -74,7 +76,7 @@ def changes(model: Any, *, ax: Axes | None = None) -> Axes:
     axes.stairs(np.minimum(change, 0), edges, fill=True, color=WORSE_COLOUR, alpha=0.85)
     axes.axhline(0, color=MUTED, linewidth=0.9)
     axes.set(xlabel="validation instances, best change first", xlim=(0, len(change)))
-    axes.set_ylabel(f"regret avoided{_unit(result)}")
+    axes.set_ylabel(f"regret avoided{in_unit(result.unit, ', ')}")
     axes.grid(visible=False, axis="x")
     return axes
 
@@ -104,7 +106,3 @@ def _result(model: Any) -> FitResult:
 
 def _evaluation(model: Any) -> Evaluation:
     return model if isinstance(model, Evaluation) else Evaluation.of_fit(_result(model))
-
-
-def _unit(result: FitResult | Evaluation) -> str:
-    return f", {result.unit}" if result.unit else ""

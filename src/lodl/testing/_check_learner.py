@@ -39,8 +39,7 @@ def check_learner(
         estimator: The argument of `lodl.training.load_predictor`.
         trusted: The argument of `lodl.training.load_predictor`.
     """
-    wanted = "an instance of `lodl.training.Learner`"
-    check_instance_of(Learner, "learner", learner, wanted=wanted)
+    check_instance_of(Learner, "learner", learner, wanted="an instance of `lodl.training.Learner`")
     loading = {"estimator": estimator, "trusted": trusted}
     if findings := list(_Check(learner, items).findings(loading)):
         title = f"{type(learner).__name__} breaks the contract:"

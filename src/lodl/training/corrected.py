@@ -82,8 +82,24 @@ class CorrectedPredictor(Predictor):
         return cls(base, correction, limit)
 
 
+class PartsLearner(Learner):
+    """A learner whose `prepare` returns a part for each mask, which trains all of its models."""
+
+    def train(
+        self,
+        x: Any,
+        loss: LearnedLoss,
+        masks: Masks | None = None,
+        *,
+        prepared: Any = None,
+        n_steps: int | None = None,
+    ) -> list[Predictor]:
+        parts = prepared or self.prepare(x, loss.y, masks)
+        return [part.trained(loss, n_steps) for part in parts]
+
+
 @dataclass(frozen=True, eq=False)
-class Corrected(Learner):
+class Corrected(PartsLearner):
     """Train a bounded correction of a base model, which stays as it is.
 
     Use it for a model that cannot be trained on a loss, such as one that is fitted already, or
@@ -113,32 +129,19 @@ class Corrected(Learner):
     seed: int = 0  #: Random seed of folds and training.
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[Residuals]":
-        x, base = check_features(x, len(y)), _fitted(self.base, x, y)
+        base = _fitted(self.base, x, y)
         learner = LinearLearner() if base is not None else learner_for(self.base, seed=self.seed)
-        nested = Nested(learner, x, y, check_masks(masks, len(y)), self.seed)
+        nested = Nested(learner, x, y, masks, self.seed)
         parts = [Residuals(self, nested, k) for k in range(len(nested.masks))]
         if base is not None:
-            y_hat = base.predict(x) if self.out_of_fold is None else np.asarray(self.out_of_fold)
+            given = self.out_of_fold
+            y_hat = base.predict(nested.x) if given is None else np.asarray(given)
             if y_hat.shape != y.shape:
                 wanted = f"the shape of the labels, {y.shape}"
                 raise InvalidInputError(f"`out_of_fold` must have {wanted}, got {y_hat.shape}.")
             for part in parts:
                 part.base, part.residuals = base, y - y_hat
         return parts
-
-    def train(
-        self,
-        x: Any,
-        loss: LearnedLoss,
-        masks: Masks | None = None,
-        *,
-        prepared: "list[Residuals] | None" = None,
-        n_steps: int | None = None,
-    ) -> list[Predictor]:
-        parts = prepared or self.prepare(x, loss.y, masks)
-        if is_squared_error(loss):
-            return [part.base for part in parts]
-        return [part.corrected(loss, n_steps) for part in parts]
 
 
 class Nested:
@@ -149,8 +152,9 @@ class Nested:
     number of steps at most.
     """
 
-    def __init__(self, learner: Any, x: Any, y: Array, masks: Masks, seed: int) -> None:
-        self.learner, self.x, self.y, self.masks, self.seed = learner, x, y, masks, seed
+    def __init__(self, learner: Any, x: Any, y: Array, masks: Masks | None, seed: int) -> None:
+        self.learner, self.y, self.seed = learner, y, seed
+        self.x, self.masks = check_features(x, len(y)), check_masks(masks, len(y))
 
     @cached_property
     def models(self) -> list[tuple[Predictor, list[tuple[int, Index]]]]:
@@ -225,6 +229,10 @@ class Residuals:
         given = self.learner.correction
         learner = learner_for(_linear(self.x) if given is None else given, seed=self.learner.seed)
         return learner, learner.prepare(as_pandas(self.x), self.residuals, self.mask[np.newaxis])
+
+    def trained(self, loss: LearnedLoss, n_steps: int | None) -> Predictor:
+        """Return the model of a loss: for squared error the base, else the corrected base."""
+        return self.base if is_squared_error(loss) else self.corrected(loss, n_steps)
 
     def corrected(self, loss: LearnedLoss, n_steps: int | None) -> CorrectedPredictor:
         """Return the base with a correction trained on a loss."""

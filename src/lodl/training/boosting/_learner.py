@@ -21,10 +21,10 @@ from lodl._arrays import check_instance_of, take_rows
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
-from lodl.training._features import as_rows, check_features, check_masks, count_items
-from lodl.training._learner import Learner, Predictor
+from lodl.training._features import as_rows, count_items
+from lodl.training._learner import Predictor
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective
-from lodl.training.corrected import Corrected, CorrectedPredictor, Nested, Residuals
+from lodl.training.corrected import Corrected, CorrectedPredictor, Nested, PartsLearner, Residuals
 
 _DEFAULT_RATE = 0.3  # XGBoost's default learning rate
 _CONSTRAINTS = ("monotone_constraints", "interaction_constraints")  # only trees keep them
@@ -33,7 +33,7 @@ _QUICK_RATE = 0.5  # least learning rate of corrections, and of trees that predi
 
 
 @dataclass(frozen=True, eq=False)
-class BoostingLearner(Learner):
+class BoostingLearner(PartsLearner):
     """Boost trees on a learned loss."""
 
     predictor: ClassVar[type[BoostedPredictor]]
@@ -97,25 +97,8 @@ class BoostingLearner(Learner):
         return self.predictor(centre, tuple(parts), tuple(y.shape[1:]), x.shape[-1], n_steps)
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Part]":
-        x, masks = check_features(x, len(y)), check_masks(masks, len(y))
         nested = Nested(self.quick(), x, y, masks, self.seed)
-        return [_Part(Corrected(self, seed=self.seed), nested, k) for k in range(len(masks))]
-
-    def train(
-        self,
-        x: Any,
-        loss: LearnedLoss,
-        masks: Masks | None = None,
-        *,
-        prepared: "list[_Part] | None" = None,
-        n_steps: int | None = None,
-    ) -> list[Predictor]:
-        parts = prepared or self.prepare(x, loss.y, masks)
-        if is_squared_error(loss):
-            return [part.trees.baseline(n_steps) for part in parts]
-        if loss.family.uses_slopes:
-            return [part.corrected(loss, n_steps) for part in parts]
-        return [part.trees.boosted(loss, n_steps) for part in parts]
+        return [_Part(Corrected(self, seed=self.seed), nested, k) for k in range(len(nested.masks))]
 
 
 class _Fold:
@@ -188,6 +171,13 @@ class _Part(Residuals):
         rate = self.nested.learner.learning_rate / self.trees.learner.learning_rate
         n_steps = rate * float(np.mean([model.n_steps for model, _ in self.nested.models]))
         return self.trees.baseline(min(round(n_steps), self.trees.learner.max_steps))
+
+    def trained(self, loss: LearnedLoss, n_steps: int | None) -> Predictor:
+        if is_squared_error(loss):
+            return self.trees.baseline(n_steps)
+        if loss.family.uses_slopes:
+            return self.corrected(loss, n_steps)
+        return self.trees.boosted(loss, n_steps)
 
     def corrected(self, loss: LearnedLoss, n_steps: int | None) -> CorrectedPredictor:
         """Return the base with a linear correction, unless it is refuted, and then trees."""

@@ -17,7 +17,7 @@ from lodl._arrays import require, take_rows
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
-from lodl.training._features import as_rows, check_features, check_masks, count_items
+from lodl.training._features import as_rows, check_features, count_items
 from lodl.training._learner import Learner, Predictor, file_in, unusable
 from lodl.training.corrected import Corrected, Nested, Residuals
 from lodl.training.linear import N_STEPS
@@ -119,9 +119,8 @@ class SklearnLearner(Learner):
             raise InvalidInputError(f"`estimator` must be {wanted}, got {self.estimator!r}.")
 
     def prepare(self, x: Any, y: Array, masks: Masks | None = None) -> "list[_Fold]":
-        x, masks = check_features(x, len(y)), check_masks(masks, len(y))
         nested = Nested(self, x, y, masks, self.seed)
-        return [_Fold(Corrected(self, seed=self.seed), nested, k) for k in range(len(masks))]
+        return [_Fold(Corrected(self, seed=self.seed), nested, k) for k in range(len(nested.masks))]
 
     def train(
         self,
@@ -135,7 +134,7 @@ class SklearnLearner(Learner):
         folds = prepared or self.prepare(x, loss.y, masks)
         if is_squared_error(loss):
             return [fold.base for fold in folds]
-        x, masks = check_features(x, loss.n_instances), check_masks(masks, loss.n_instances)
+        x, masks = folds[0].nested.x, folds[0].nested.masks
         stops = n_steps is None and not masks.all()
         forms = [form for fold in folds if (form := fold.form) is not None]
         if len(forms) < len(folds):
