@@ -98,7 +98,7 @@ def estimators() -> dict[str, Any]:
         "lightgbm": LGBMRegressor(verbosity=-1, n_jobs=1),
         "xgboost": XGBRegressor(n_jobs=1),
         "forest": RandomForestRegressor(random_state=0),
-        "catboost": CatBoostRegressor(verbose=False, thread_count=1),
+        "catboost": CatBoostRegressor(verbose=False, thread_count=1, allow_writing_files=False),
         "histogram": HistGradientBoostingRegressor(random_state=0),
     }
 
