@@ -1,13 +1,12 @@
 """Costs of a `fit`: calls, seconds and memory, for the table of docs/explanation/costs.md.
 
-    OMP_NUM_THREADS=1 python speed/costs.py                      # all rows that can be run
+    OMP_NUM_THREADS=1 python speed/costs.py                      # all rows, a quarter of an hour
     OMP_NUM_THREADS=1 python speed/costs.py linear-100,1000      # some
 
 Paths on a 5x5 grid (labels of 40 numbers, five features, data seed 1001), one core. Every `fit`
 runs in a new process, with the vectorised solver of the domain, which takes about 1 µs a
 call. The columns for slower solvers are computed: the same seconds plus all calls one after another
-at 1 ms or 1 s each. Rows that were not run have the calls per instance of the last row that was,
-and seconds and memory beyond those of a fit of 100 that grow with the number of instances.
+at 1 ms or 1 s each.
 """
 
 import resource
@@ -22,7 +21,7 @@ from lodl.report.page import duration
 
 SEED = 1001
 SIZES = 100, 1000, 10_000, 100_000
-RUN = {"linear": 100_000, "LightGBM": 10_000, "network": 10_000}  # the largest that is run
+KINDS = "linear", "LightGBM", "network"
 
 
 class Cost(NamedTuple):
@@ -63,15 +62,6 @@ def in_a_process(kind: str, n: int) -> Cost:
     return Cost(*map(float, output.split()))
 
 
-def computed(n: int, first: Cost, last: Cost) -> Cost:
-    """Return the cost of more instances than the last row that was run."""
-    growth = (n - first.n) / (last.n - first.n)
-    seconds, megabytes = (
-        small + growth * (large - small) for small, large in zip(first[2:], last[2:], strict=True)
-    )
-    return Cost(n, last.calls * n / last.n, seconds, megabytes)
-
-
 def line(kind: str, cost: Cost) -> str:
     times = [duration(cost.seconds + each * cost.calls) for each in (0, 1e-3, 1.0)]
     cells = kind, f"{int(cost.n):,}", f"{int(cost.calls):,}", *times, f"{cost.megabytes:,.0f} MB"
@@ -80,20 +70,15 @@ def line(kind: str, cost: Cost) -> str:
 
 def main(names: list[str]) -> None:
     """Print the rows of some learners and sizes, or of all."""
-    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(RUN, SIZES)
+    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(KINDS, SIZES)
     if names:
         pairs = (name.split("-") for name in names)
         wanted = {kind: tuple(map(int, sizes.split(","))) for kind, sizes in pairs}
     print("| model | instances | calls | solver of 1 µs | of 1 ms | of 1 s | memory |")
     print(f"|{'---|' * 7}")
     for kind, sizes in wanted.items():
-        runs: list[Cost] = []
         for n in sizes:
-            if n <= RUN[kind]:
-                runs.append(in_a_process(kind, n))
-                print(line(kind, runs[-1]), flush=True)
-            else:
-                print(line(f"{kind}, computed", computed(n, runs[0], runs[-1])), flush=True)
+            print(line(kind, in_a_process(kind, n)), flush=True)
 
 
 if __name__ == "__main__":
