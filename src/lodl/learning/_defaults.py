@@ -38,7 +38,7 @@ class Schedule:
 
     Attributes:
         n_samples: Points around each label. If instances share their decisions, defaults to 0, or
-            to 10 without rounds. With a context, defaults to 16 (6 from 500 instances on), or to 0
+            to 10 without rounds. If they do not, defaults to 16 (6 from 500 instances on), or to 0
             with rounds if calls bring the decisions next to theirs (`Problem.neighbours`). If the
             objective is not affine in the label, defaults to 4, or 10 if losses do not predict
             left-out regrets well from 4; with decision families to 16, and with families that

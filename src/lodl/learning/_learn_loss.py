@@ -39,10 +39,10 @@ def learn_loss(
     """Learn from a solver a loss that reflects the cost of prediction errors.
 
     Calls the solver at points around each label, and fits one loss per instance to the regrets of
-    its decisions. If the objective is affine in the label and there is no context, decision
-    families also learn from the decisions of all other instances (`lodl.losses.fit_shared`). If it
-    is not affine, losses that are linear in their parameters are fitted to all instances together
-    (`lodl.losses.fit_pooled`).
+    its decisions. If the objective is affine in the label, decision families also learn from the
+    decisions of all other instances, or what a context allows of them (`lodl.losses.fit_shared`).
+    If it is not affine, losses that are linear in their parameters are fitted to all instances
+    together (`lodl.losses.fit_pooled`).
 
     To look at the answers, or to fit several families, do the two steps separately:
 
@@ -57,7 +57,7 @@ def learn_loss(
         context: One entry per instance, or None. From a frame, each row becomes a dict.
         family: The parametric loss. Defaults to `DirectedWeightedMAE(squares=True)` if the
             objective is not affine in the label, which some twenty calls find out, else to
-            `DecisionHinges`, without a context `DecisionHinges(margin=1.0, squared_error=1.0)`.
+            `DecisionHinges`, of shared decisions `DecisionHinges(margin=1.0, squared_error=1.0)`.
         sampler: Draws the points.
         n_samples: Number of points per instance. `lodl.learning.Schedule` has the defaults.
         random_state: Random seed.

@@ -72,9 +72,9 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     models (and of the baseline, if that is hardly worse), the best one if it is clearly better, or
     squared error if nothing beats it. The models of all folds share all answers and are averaged.
 
-    If the objective is affine in the label and there is no context, instances share their
-    decisions (`lodl.losses.fit_shared`). If it is not affine, losses are fitted to all instances
-    together, at half the size of the baseline's errors, and shifted predictions compete, too.
+    If the objective is affine in the label, instances share their decisions, or what their contexts
+    allow of them (`LinearProblem.are_feasible`). If it is not affine, losses are fitted to all
+    instances together, at half the size of the baseline's errors, and shifted predictions compete.
 
     Args:
         oracle: The problem whose solver makes the decisions, or a `lodl.Oracle` of it, which has

@@ -29,9 +29,10 @@ def fit_shared(
     """Make the loss of every instance from the decisions of all instances.
 
     Instances without context can share decisions: the solver sees only the prediction, so any
-    decision made for one instance is feasible for all. If the objective is affine in the label, the
-    answers also determine what each decision costs at every instance, without a solver call. A loss
-    then has some hundred decisions instead of twenty, which are stored once for all instances:
+    decision made for one instance is feasible for all. With contexts they share what
+    `LinearProblem.are_feasible` allows. If the objective is affine in the label, the answers also
+    determine what each decision costs at every instance, without a solver call. A loss then has
+    some hundred decisions instead of twenty, which are stored once for all instances:
     those that are cheapest under the label and, with `at`, under a prediction, or all if they are
     few. The temperature of `DecisionRanking` is a share of the mean regret of all instances.
     Held-out samples evaluate a loss without the decisions that only they led to; the loss that is
@@ -46,7 +47,8 @@ def fit_shared(
         holdout: Share of all samples that are held out to measure the loss, at regular intervals.
 
     Raises:
-        InvalidInputError: The instances have contexts, or the family is not a decision family.
+        InvalidInputError: The problem does not say what contexts allow, or the family is not a
+            decision family.
 
     Example:
         >>> y = np.random.default_rng(0).normal(size=(20, 4))
