@@ -82,13 +82,11 @@ class Evidence:
         n_before, started = oracle.n_calls, time.perf_counter() if started is None else started
         slopes = families is None or any(family.uses_slopes for family in families)
         kind = oracle.objective_kind(instances, AT_LABELS, slopes=slopes, random_state=random_state)
-        context, n = instances.context, len(instances.y)
+        context = instances.context
         is_near = has_baseline and oracle.problem.has_neighbours(context_of(context, 0))
-        is_affine = kind is ObjectiveKind.AFFINE
-        shares = context is None
-        if slopes and is_affine and not is_near and not shares and n <= _MOST_SHARING:
-            shares = _are_often_allowed(oracle, instances, random_state)
-        situation = Situation(kind, shares, n, has_neighbours=is_near)
+        can_share = kind is ObjectiveKind.AFFINE and slopes and not is_near
+        shares = context is None or (can_share and _are_often_allowed(oracle, instances))
+        situation = Situation(kind, shares, len(instances.y), has_neighbours=is_near)
         families = default(situation) if families is None else families
         return cls(
             *(oracle, instances, situation, families, situation.schedule(schedule, families)),
@@ -228,10 +226,12 @@ class Evidence:
         return self.oracle.sample(self.instances, sampler, n, slopes=slopes, random_state=seed)
 
 
-def _are_often_allowed(oracle: Oracle, instances: Instances, seed: int) -> bool:
+def _are_often_allowed(oracle: Oracle, instances: Instances) -> bool:
     """Return whether contexts often allow the decisions of a few labels, which are known."""
+    if len(instances) > _MOST_SHARING:
+        return False
     few = instances.take(np.arange(min(_N_TRIED, len(instances))))
-    samples = oracle.sample(few, AT_LABELS, 0, slopes=True, random_state=seed)
+    samples = oracle.sample(few, AT_LABELS, 0, slopes=True)
     is_allowed = samples.are_allowed_for(instances)
     return is_allowed is not None and float(is_allowed.mean()) > _OFTEN
 
