@@ -25,7 +25,7 @@ from lodl.errors import InvalidInputError
 from lodl.learning._data import Data, new_contexts, new_features, new_instances
 from lodl.learning._defaults import Schedule, check_families
 from lodl.learning._fit import plan, result_of, search
-from lodl.learning._folds import Folds, Trainer
+from lodl.learning._folds import Folds, Models, Trainer
 from lodl.learning._rounds import Evidence
 from lodl.learning._saved_model import read_model, warn_of_another_problem, write_model
 from lodl.learning._search import Contender
@@ -36,8 +36,6 @@ from lodl.problems._problem import check_problem_type, in_label_columns, label_n
 from lodl.report import BASELINE, MEAN_LABEL, PLAIN, Evaluation, FitResult
 from lodl.samplers import AtPredictions
 from lodl.training import Learner, Predictor, learner_for
-
-_Models = list[Predictor]
 
 _logger = logging.getLogger(__name__)
 
@@ -183,29 +181,26 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             groups: The group of each instance, or None. Random folds hold out whole groups.
         """
         with shown_logs(self.verbose):
-            return self._fit(X, Y, context, validation, groups)
-
-    def _fit(self, x: Any, y: Any, context: Any, validation: Any, groups: Any) -> Self:
-        evidence, trainer, squared_error = self._begin(x, y, context, validation, groups)
-        _logger.log(*plan(evidence, trainer))
-        outcome = search(evidence, trainer, squared_error, ensemble=self.ensemble)
-        baseline, selected = outcome.baseline, outcome.selected
-        plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
-        baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
-        if selected.is_baseline:
-            # Corrections were found for the baseline, which early stopping makes another model.
-            has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
-            predictors = [plain] if has_own else baselines
-        else:
-            predictors = trainer.final(selected.parts, ensemble=self.ensemble)
-        result = result_of(evidence, trainer, outcome, self.get_params(deep=False))
-        # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
-        self._set(result, predictors, baselines, [plain])
-        self.loss_: LearnedLoss = selected.loss
-        self._used, self._out_of_fold = evidence.oracle, selected.y_hat
-        if self.verbose:
-            _logger.info("%s: %s", result.selected_name, result.verdict)
-        return self
+            evidence, trainer, squared_error = self._begin(X, Y, context, validation, groups)
+            _logger.log(*plan(evidence, trainer))
+            outcome = search(evidence, trainer, squared_error, ensemble=self.ensemble)
+            baseline, selected = outcome.baseline, outcome.selected
+            plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
+            baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
+            if selected.is_baseline:
+                # Corrections were found for the baseline, which early stopping makes another model.
+                has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
+                predictors = [plain] if has_own else baselines
+            else:
+                predictors = trainer.final(selected.parts, ensemble=self.ensemble)
+            result = result_of(evidence, trainer, outcome, self.get_params(deep=False))
+            # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
+            self._set(result, predictors, baselines, [plain])
+            self.loss_: LearnedLoss = selected.loss
+            self._used, self._out_of_fold = evidence.oracle, selected.y_hat
+            if self.verbose:
+                _logger.info("%s: %s", result.selected_name, result.verdict)
+            return self
 
     def plan(
         self,
@@ -389,9 +384,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         names = data.label_names or label_names_of(self.problem, data.y[0].size)
         return replace(data, label_names=names), folds
 
-    def _set(
-        self, result: FitResult, predictors: _Models, baseline: _Models, plain: _Models
-    ) -> None:
+    def _set(self, result: FitResult, predictors: Models, baseline: Models, plain: Models) -> None:
         self.result_, self.predictors_ = result, predictors
         self.baseline_, self.plain_ = Average(baseline, result), Average(plain, result)
         self.n_features_in_ = result.n_features

@@ -131,11 +131,9 @@ def log_missing(n_missing: int, n_instances: int) -> None:
         _logger.log(level, message, n_missing, n_instances)
 
 
-def is_held_out(
-    n_samples: int, holdout: float, *, offset: int | Index = 0
-) -> npt.NDArray[np.bool_]:
-    """Return which samples of an instance are held out: by position, at regular intervals."""
-    n_held_out_before = np.floor((offset + np.arange(n_samples + 1)) * holdout)
+def is_held_out(n: int, holdout: float, *, offset: int | Index = 0) -> npt.NDArray[np.bool_]:
+    """Return which of `n` samples are held out: by position, at regular intervals."""
+    n_held_out_before = np.floor((offset + np.arange(n + 1)) * holdout)
     return np.asarray(np.diff(n_held_out_before) > 0)
 
 

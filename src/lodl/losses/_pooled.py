@@ -31,7 +31,7 @@ from lodl._json import package_version
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, check_can_fit, error_scale
+from lodl.losses._family import Family, Parameters, check_can_fit, error_scale
 from lodl.losses._fit import mean_of, regret_errors
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.losses._least_squares import solve_nnls_of_gram
@@ -304,9 +304,7 @@ def _instance_weights(f: Array, r: Array, common: Array, tau: float) -> Array:
     return np.maximum(unbounded(a), 0.0)
 
 
-def _errors(
-    family: Family, phi: dict[str, Array], d: Array, regret: Array, held_out: Array
-) -> FitErrors:
+def _errors(family: Family, phi: Parameters, d: Array, regret: Array, held_out: Array) -> FitErrors:
     """Return how well losses repeat their regrets, and those of answers left out."""
     value = family.value(phi, np.where(np.isfinite(regret)[..., np.newaxis], d, 0.0))
     rows: list[dict[str, float]] = []

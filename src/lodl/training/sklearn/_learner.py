@@ -146,9 +146,7 @@ class SklearnLearner(Learner):
             trained = descend(forms, x, loss, masks, steps, stops=stops)
         shape, n_features = loss.label_shape, x.shape[-1]
         counted = [(models, taken if n_steps is None else n_steps) for models, taken in trained]
-        return [
-            SklearnPredictor(m, shape, n_features, steps, is_linear=True) for m, steps in counted
-        ]
+        return [SklearnPredictor(m, shape, n_features, n, is_linear=True) for m, n in counted]
 
 
 class _Fold(Residuals):
