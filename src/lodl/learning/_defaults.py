@@ -73,9 +73,7 @@ class Schedule:
         n_rounds = self.n_rounds or 0
         return 1 + (self.n_samples or 0) + n_rounds * (self.n_per_round or 1) + n_looks(n_rounds)
 
-    def within_budget(
-        self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
-    ) -> "Schedule":
+    def within_budget(self, n_instances: int, n_looks: Callable[[int], int]) -> "Schedule":
         """Return a schedule of at most `max_calls`: first fewer rounds, then fewer samples."""
         plan, limit = self, inf if self.max_calls is None else self.max_calls
         while True:
@@ -86,7 +84,7 @@ class Schedule:
                 return plan
             if plan.n_rounds:
                 plan = replace(plan, n_rounds=plan.n_rounds - 1)
-            elif n_samples > fewest:
+            elif n_samples > _FEWEST_SAMPLES:
                 plan = replace(plan, n_samples=n_samples - 1)
             else:
                 raise InvalidInputError(
