@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import check_count
-from lodl._typing import Array, Index, InstanceContext
+from lodl._typing import Array, Flags, Index, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, check_vectors, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -102,7 +101,7 @@ def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[Index, Index]:
     return down, np.where(columns > 0, first_of_row + columns - 1, -1)
 
 
-def _cheapest_arcs(y_hats: Array, down: Index, right: Index) -> npt.NDArray[np.bool_]:
+def _cheapest_arcs(y_hats: Array, down: Index, right: Index) -> Flags:
     """Return whether the cheapest way to a node comes from above, shape (diagonals, rows, k)."""
     n_rows, n_columns = down.shape
     # The predictions side by side, and behind the last arc (at -1) the cost of one that is missing.

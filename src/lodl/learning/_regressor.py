@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from lodl._arrays import Features, check_count, check_flag, check_number, check_readable, is_frame
 from lodl._html import notebook_html
 from lodl._progress import shown_logs
-from lodl._typing import Array, Context, Decision
+from lodl._typing import Array, Context, Decision, FilePath
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data, new_contexts, new_features, new_instances
 from lodl.learning._defaults import Schedule, check_families
@@ -287,7 +286,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def report(
         self,
-        path: str | PathLike[str],
+        path: FilePath,
         X: Features = None,
         Y: npt.ArrayLike | None = None,
         context: Context = None,
@@ -305,7 +304,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         evaluation = None if X is None or Y is None else self.evaluate(X, Y, context)
         return write_page(self._result, path, evaluation)
 
-    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
+    def save(self, folder: FilePath, *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
 
         It contains JSON and files in the framework's own format, and no pickle. The problem, which
@@ -408,11 +407,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
 
 def load_model(
-    folder: str | PathLike[str],
-    problem: Problem,
-    estimator: Any = None,
-    *,
-    trusted: Sequence[str] = (),
+    folder: FilePath, problem: Problem, estimator: Any = None, *, trusted: Sequence[str] = ()
 ) -> DecisionFocusedRegressor:
     """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
 

@@ -14,13 +14,13 @@ import math
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from lodl._arrays import printable
 from lodl._digest import problem_parameters
 from lodl._json import from_json, write_json, write_text
+from lodl._typing import FilePath
 from lodl.errors import DataError, InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import describe
@@ -97,7 +97,7 @@ def read_model(
     return result, parameters, models
 
 
-def load_result(folder: str | PathLike[str]) -> FitResult:
+def load_result(folder: FilePath) -> FitResult:
     """Return the result of the fit of a saved model, which needs neither problem nor framework."""
     return _read(Path(folder))[0]
 

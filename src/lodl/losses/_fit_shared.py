@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_number, check_predictions, rank_correlation
 from lodl._json import package_version
-from lodl._typing import Array
+from lodl._typing import Array, Flags
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained
 from lodl.losses._family import Family, check_can_fit, mse_weights, with_typical
@@ -119,7 +119,7 @@ def _unit(pool: DecisionPool) -> float:
     return typical if typical > _ROUNDING * of_samples else of_samples
 
 
-def _counts(pool: DecisionPool, held_out: npt.NDArray[np.bool_]) -> dict[str, Array]:
+def _counts(pool: DecisionPool, held_out: Flags) -> dict[str, Array]:
     """Return the mean regret of each instance's samples, and how many are fitted and held out."""
     is_answer, n_samples = np.isfinite(pool.regret), pool.regret.shape[1]
     total = np.where(is_answer, np.maximum(pool.regret, 0.0), 0.0).sum(axis=1)
@@ -130,7 +130,7 @@ def _counts(pool: DecisionPool, held_out: npt.NDArray[np.bool_]) -> dict[str, Ar
 
 
 def _held_out_errors(
-    samples: Samples, shared: _Shared, family: DecisionFamily, held_out: npt.NDArray[np.bool_]
+    samples: Samples, shared: _Shared, family: DecisionFamily, held_out: Flags
 ) -> dict[str, Array]:
     """Return errors of losses without the decisions that only held-out samples led to."""
     pool = shared.pool

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from math import prod
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from lodl import _arrays as checks
 from lodl._html import notebook_html
-from lodl._typing import Array
+from lodl._typing import Array, FilePath
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, shapes_like
 from lodl.losses._loss_file import read_loss, unusable, write_loss
@@ -200,7 +199,7 @@ class LearnedLoss:
                 f"{np.argwhere(differs)[0, 0]} differs."
             )
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the loss to a file that `load_loss` reads (safetensors)."""
         phi = split_slopes(self.phi)
         arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in phi.items()}
@@ -229,7 +228,7 @@ class LearnedLoss:
         return self.y[selected], {name: rows[selected] for name, rows in self.phi.items()}
 
 
-def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> LearnedLoss:
+def load_loss(path: FilePath, y: npt.ArrayLike | None = None) -> LearnedLoss:
     """Read a learned loss from a file written by `LearnedLoss.save`.
 
     Args:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from lodl._typing import FilePath
 from lodl.errors import InvalidInputError, StoreError
 
 VERSION = 5
@@ -163,7 +164,7 @@ class Database:
         return StoreError(f"{self.path} cannot be read: {error}. {advice}")
 
 
-def check_place(place: str | os.PathLike[str]) -> Path:
+def check_place(place: FilePath) -> Path:
     """Return the path of a store, independent of later changes of the working folder."""
     text = os.fspath(place) if isinstance(place, str | os.PathLike) else place
     if not isinstance(text, str) or not text.strip() or "\0" in text:

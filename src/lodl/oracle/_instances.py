@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_context, check_count, check_labels, context_of
 from lodl._digest import digest
-from lodl._typing import Array, Context, Index
+from lodl._typing import Array, Context, Flags, Index
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected
@@ -145,7 +145,7 @@ class Draws:
         """Whether the first points can be drawn without the rest of a block."""
         return self.sampler.has_stable_prefix(self.label_shape)
 
-    def n_calls(self, made: npt.NDArray[np.bool_]) -> int:
+    def n_calls(self, made: Flags) -> int:
         """Return the number of solver calls that gave answers, those at labels not included."""
         if not self.sampler.shares_call:
             return int(made.sum())

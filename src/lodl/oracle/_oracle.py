@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lodl._arrays import check_context, check_labels
 from lodl._digest import digest
 from lodl._threads import one_blas_thread
-from lodl._typing import Array, Context, Decision
+from lodl._typing import Array, Context, Decision, FilePath
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._database import check_place
@@ -69,7 +69,7 @@ class Oracle:
         self,
         problem: Problem,
         *,
-        store: str | os.PathLike[str] | None = None,
+        store: FilePath | None = None,
         n_jobs: int | None = None,
         executor: Executor | Any | None = None,
         timeout: float | None = None,

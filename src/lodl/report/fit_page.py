@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from lodl._json import write_text
+from lodl._typing import FilePath
 from lodl.report import plots
 from lodl.report._result import ChangedDecision, FitResult, amounts, in_unit, number_cells
 from lodl.report._tables import Evaluation
@@ -46,9 +46,7 @@ _FOOTER = (
 )
 
 
-def write_page(
-    result: FitResult, path: str | PathLike[str], evaluation: Evaluation | None = None
-) -> Path:
+def write_page(result: FitResult, path: FilePath, evaluation: Evaluation | None = None) -> Path:
     """Write the HTML page of a fit, one file that needs only a browser; return its path."""
     return write_text(Path(path), fit_page(result, evaluation))
 
