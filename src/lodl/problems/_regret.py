@@ -81,10 +81,9 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
     n_changed = n_positive + n_negative
     if n_negative >= _MIN_NEGATIVE and n_negative > _NEGATIVE_SHARE * n_changed:
         raise ProblemError(
-            f"{n_negative} of {n_changed} predictions that change the decision lead "
-            f'to a better one than the label itself. Is `sense = "{problem.sense}"` of '
-            f"{type(problem).__name__} wrong, or does `objective` score something other than "
-            "`solve` optimises?"
+            f"{n_negative} of {n_changed} predictions that change the decision lead to a better "
+            f'one than the label. Is `sense = "{problem.sense}"` of {type(problem).__name__} '
+            "wrong, or does `objective` score something other than `solve` optimises?"
         )
 
 

@@ -26,9 +26,8 @@ _CAVEAT = (
 )
 _ON_NEW_DATA = "None of these instances trained or selected a model."
 _GAIN_TEXT = (
-    "This model compared with simpler ways to predict, on the same instances. The dot is the "
-    "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
-    "model decides better."
+    "This model and simpler ways to predict, on the same instances. The dot is the regret that "
+    "this model avoids per instance, the line its 95% interval: right of zero, it decides better."
 )
 _NAMES_TEXT = (
     "The plain model is the estimator fitted as usual; squared error is the same kind of model, "
