@@ -101,9 +101,8 @@ class Knapsack(LinearProblem):
 
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i w_di z_i <= capacity_d for every d
 
-    A label has shape (N,), a decision is a vector of N zeros and ones. The weights are the same for
-    all instances, or each instance has its own array as context, shape (N,) or (dimensions, N).
-    Always exact:
+    A label has shape (N,), a decision is a vector of N zeros and ones. Weights are the same for all
+    instances, or each has its own as context, shape (N,) or (dimensions, N). Always exact:
 
     - one dimension, whole weights, and a capacity of no more than millions: dynamic programming;
     - otherwise, if at most `max_subsets` sets of items fit: all of them are tried;

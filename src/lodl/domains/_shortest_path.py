@@ -31,9 +31,8 @@ def shortest_path(
     x has shape (n, 5), y has shape (n, 40). Model: linear, from the features to all costs at once.
     Problem: `ShortestPath`; in batches of 500 a call takes 0.5 µs, on a 30 x 30 grid 15 µs.
 
-    The task is by Elmachtoub and Grigas (2022). PyEPO gives the same features and costs, in single
-    precision, for the same seed and number of instances. The least-squares model has a relative
-    test regret of 0.08 to 0.10.
+    The task is by Elmachtoub and Grigas (2022). PyEPO gives the same data, in single precision, for
+    the same seed and sizes. The least-squares model has a relative test regret of 0.08 to 0.10.
 
     Args:
         seed: Random seed for the data.

@@ -41,12 +41,11 @@ class Schedule:
             to 10 without rounds. With a context, defaults to 16 (6 from 500 instances on), or to 0
             with rounds if calls bring the decisions next to theirs (`Problem.neighbours`). If the
             objective is not affine in the label, defaults to 4, or 10 if losses do not predict
-            left-out regrets well from 4; with decision families to 16, and with families that
-            cannot be pooled to 50.
+            left-out regrets well from 4; 16 with decision families, 50 if one cannot be pooled.
         n_rounds: Rounds of further points where the model predicts. Defaults to 4, to 3 if each
             instance learns from the decisions next to its own, or to 7 if instances share their
-            decisions, when two rounds with few new decisions are the last.
-            There are none if all losses are pooled: they mislead.
+            decisions, when two rounds with few new decisions are the last. There are none if all
+            losses are pooled: they mislead.
         n_per_round: Points per instance and round. Defaults to 2, or to 1 if decisions are shared
             or known next to others.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.

@@ -48,8 +48,7 @@ def fit(
     Args:
         samples: Points with their regrets.
         family: The loss to fit.
-        holdout: Share of each instance's samples that are held out to measure the fit, at regular
-            intervals.
+        holdout: Share of each instance's samples, at regular intervals, that measure the fit.
         n_jobs: Number of workers, as in joblib. The result does not depend on it.
         progress: Whether to show a progress bar on a terminal.
 

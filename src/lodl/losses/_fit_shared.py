@@ -34,15 +34,13 @@ def fit_shared(
     then has some hundred decisions instead of twenty, which are stored once for all instances:
     those that are cheapest under the label and, with `at`, under a prediction, or all if they are
     few. The temperature of `DecisionRanking` is a share of the mean regret of all instances.
-    Held-out samples evaluate a loss without the decisions that only they led to; the loss that is
-    returned has all decisions.
+    Held-out samples evaluate a loss without their own decisions; the returned loss has them all.
 
     Args:
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
             objective is affine in the label, which `Oracle.is_affine` tests.
         family: `DecisionHinges` or `DecisionRanking`. Its `max_decisions` does not apply.
-        at: A prediction for each instance, shape (n, *label_shape). By default, only decisions near
-            the labels are taken.
+        at: A prediction for each instance, shape (n, *label_shape). Defaults to none.
         holdout: Share of all samples that are held out to measure the loss, at regular intervals.
 
     Raises:

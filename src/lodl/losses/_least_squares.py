@@ -176,8 +176,7 @@ def solve_nnls(
     which weights are positive, solve for them, and exchange all that break an optimality condition.
     If the Gram matrix is singular, a ridge of the size of its rounding error picks an optimum.
 
-    SciPy's `nnls` may pick a different optimum, so recorded fits would change, and is slower for
-    many weights with a ridge.
+    SciPy's `nnls` may pick another optimum, and is slower for many weights with a ridge.
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number

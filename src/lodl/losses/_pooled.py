@@ -1,8 +1,7 @@
 r"""Pooled fits: each instance's parameters, pulled towards common parameters of all instances.
 
 A handful of answers cannot determine the weights of one instance, but all instances together can.
-For losses that are linear in their weights (`Family.degrees`), with b(d) the functions that the
-weights multiply:
+For losses that are linear in their weights (`Family.degrees`), which multiply functions b(d):
 
 1. *One set of weights for all instances*, w0 >= 0, by least squares over all answers, pulled
    towards one weight per parameter for all coordinates (in the label's unit or in units of the

@@ -1,8 +1,7 @@
 """The SQLite file of a store: created, opened, refused if it is not a store, closed.
 
 A file is open while it is read or written, and closed at the end of each run and before a fork. The
-last process to close it moves the write-ahead log into the file, so that the file alone is complete
-and can be copied.
+last process to close it moves the write-ahead log into it: the file alone can then be copied.
 """
 
 import json

@@ -147,8 +147,7 @@ class Nested:
     """Predictions of each mask's instances by models that have seen neither them nor the rest.
 
     If masks are a partition, each model leaves out two of its parts and serves two masks, which
-    takes fewer and better models than inner folds. The labels that a model leaves out choose its
-    number of steps at most.
+    takes fewer and better models than inner folds. Left-out labels choose the number of steps only.
     """
 
     def __init__(self, learner: Any, x: Any, y: Array, masks: Masks | None, seed: int) -> None:

@@ -1,7 +1,7 @@
 r"""Boosted trees of any framework: their objective, while they grow, as a model, and in files.
 
-Boosting takes Newton steps from a diagonal Hessian. A learned loss often has one of 0 or nearly so,
-and steps would be huge. So:
+Boosting takes Newton steps from a diagonal Hessian, which would be huge where a learned loss has a
+Hessian of nearly 0. So:
 
 - **Losses fitted to regrets** have their curvature plus its mean.
 - **Losses made of decisions** have a constant Hessian of 10 c, c = rms(gradient) / sd(label) at the
@@ -148,8 +148,7 @@ class Boosting(ABC):
     ) -> int:
         """Grow until `n_rounds` or out of patience. Returns the best round.
 
-        The other instances are watched: their rows, predictions of shape (rows, outputs) before
-        the first round, and losses.
+        `others` has the rows that stop it, their first predictions (rows, outputs), and their loss.
         """
         stopping = EarlyStopping(patience - 1, 1)
         if others is not None:
