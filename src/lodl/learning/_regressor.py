@@ -293,9 +293,8 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     ) -> Path:
         """Write a self-contained HTML page about gain, decisions and cost; return its path.
 
-        With features and labels that `fit` did not see, the page leads with what `evaluate` says
-        about them. Without them it leads with the validation regrets, which selected the model and
-        are therefore a little too good.
+        With features and labels that `fit` did not see, the page leads with the result of
+        `evaluate`, otherwise with the validation regrets, which are a little too good.
         """
         from lodl.report.fit_page import write_page  # needs the extra `report`
 

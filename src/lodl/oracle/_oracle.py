@@ -147,8 +147,7 @@ class Oracle:
         """Return checked instances, which all methods accept in place of labels and contexts.
 
         `keys` are names of the instances, whole numbers or strings. By default, instances are
-        identified by label and context, so that a part, a fold or another order of the data finds
-        its answers. See `sample` for the others.
+        identified by label and context: a part, a fold or another order finds its answers.
         """
         if isinstance(y, Instances):
             return y

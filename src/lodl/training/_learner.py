@@ -228,14 +228,12 @@ def load_predictor(
 ) -> Predictor:
     """Return the model that a predictor's `save` wrote to a folder.
 
-    Nothing in the folder is code, and no pickle is read. A custom predictor is found by its `kind`
-    once the module with its class is imported.
+    Nothing in the folder is code, and no pickle is read. Import the class of a custom model first.
 
     Args:
         folder: The folder.
         estimator: The untrained PyTorch module, if one was saved.
-        trusted: Types that the file of a scikit-learn model may hold besides harmless ones. The
-            error of a model that needs more names them.
+        trusted: Types that a scikit-learn model may hold besides harmless ones; errors name them.
 
     Raises:
         ModelFolderError: The folder cannot be used; the message gives the reason.

@@ -131,8 +131,7 @@ class CatBoostLearner(BoostingLearner):
     """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `loss_function` and `eval_metric`. The default
-    `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Columns of strings and
-    categories are categorical features.
+    `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Strings are categories.
     """
 
     predictor = CatBoostPredictor
