@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -78,8 +77,6 @@ class Oracle:
         progress: bool = True,
     ) -> None:
         check_problem_type(problem)
-        if not isinstance(store, str | os.PathLike | None):
-            raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
         if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | None) or n_jobs == 0:
             what = "None or a whole number other than 0 (-1 for all cores)"
             raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
