@@ -115,9 +115,8 @@ def check_number(name: str, value: Any, *, is_finite: bool = True, **bounds: flo
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     is_right = is_number and (math.isfinite(value) or (value == math.inf and not is_finite))
     if not (is_right and all(_BOUNDS[kind](value, bound) for kind, bound in bounds.items())):
-        wanted = " and ".join(
-            f"{kind.replace('_', ' ')} {bound:g}" for kind, bound in bounds.items()
-        )
+        wanted = " and ".join(f"{kind} {bound:g}" for kind, bound in bounds.items())
+        wanted = wanted.replace("_", " ")
         wanted = f"of {wanted}" if wanted.startswith("at") else wanted
         raise InvalidInputError(f"`{name}` must be a number {wanted}, got {value!r}.")
     return float(value)

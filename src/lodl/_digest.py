@@ -136,9 +136,8 @@ def problem_parameters(problem: object) -> dict[str, str]:
 
     A parameter is an argument of `__init__` that is an attribute, by the same name or with a
     leading underscore. Only plain values are included: numbers, strings, None, lists and tuples of
-    these, arrays (by their digest), and the arguments bound by `functools.partial`. Dataclass
-    fields with `compare=False` are left out, and so are names that suggest a secret, such as a
-    licence key, because the texts are stored.
+    these, arrays (by their digest), and the arguments bound by `functools.partial`. The texts are
+    stored, so names that suggest a secret are left out, and dataclass fields with `compare=False`.
     """
     names: set[str] = set()
     for kind in type(problem).__mro__[:-1]:

@@ -1,6 +1,7 @@
 """Types that several packages share."""
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -8,6 +9,12 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
 """A float64 array. Labels and predictions have the instance on the first axis."""
+
+FilePath: TypeAlias = str | PathLike[str]
+"""The name of a file or a folder."""
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+"""Booleans: whether something holds for each instance or sample."""
 
 Index: TypeAlias = npt.NDArray[np.intp]
 """Positions of instances, decisions or variables, from 0."""

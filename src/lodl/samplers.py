@@ -40,8 +40,7 @@ class Sampler(ABC):
         y_hat = centre + scale * noise
 
     A block of points is a pure function of (seed, instance, block). A custom sampler implements
-    `noise` and sets `scale`. If its points are centred on predictions, it is a dataclass that has
-    them as `y_hat`.
+    `noise` and sets `scale`. One centred on predictions is a dataclass that has them as `y_hat`.
 
     Attributes:
         scale: Standard deviation of the noise: a number, an array that broadcasts to the label, or

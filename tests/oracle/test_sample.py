@@ -291,7 +291,7 @@ def test_provenance_is_json(loop, y):
         ({"n_jobs": 0}, "`n_jobs` must be None or a whole number other than 0"),
         ({"n_jobs": "2"}, "`n_jobs` must be None or a whole number other than 0.*got '2'"),
         ({"executor": 2}, "`executor` must be a `concurrent.futures.Executor` or a Dask client"),
-        ({"store": 3}, "`store` must be a file or None, got 3"),
+        ({"store": 3}, "`store` must be the name of a file, got 3"),
     ],
 )
 def test_bad_arguments_are_named(loop, y, change, match):

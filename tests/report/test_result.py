@@ -64,7 +64,7 @@ def test_a_regret_below_zero_is_named_as_inexactness_and_not_praised(fit_result)
     assert fit_result(before, after).verdict == (
         "No clear gain: regret -0.36 -> -1.89 EUR per instance, a difference that the "
         "solver's inexactness explains. The solver is not exact: 200 of 200 validation decisions "
-        "are better than its own for the true label, by 1.89 EUR per instance on average."
+        "are better than its own for the true label, by 1.89 EUR per instance."
     )
 
 
@@ -73,7 +73,7 @@ def test_a_gain_beyond_the_solvers_inexactness_is_one_and_the_inexactness_is_nam
     text = fit_result(REGRET, after).verdict
     assert text.startswith("Use this model: regret ")
     assert "The solver is not exact: 10 of 200 validation decisions" in text
-    assert "by 0.0100 EUR per instance on average" in text
+    assert "by 0.0100 EUR per instance." in text
 
 
 def test_rounding_of_a_solver_is_not_called_inexact(fit_result):

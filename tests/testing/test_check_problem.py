@@ -185,7 +185,7 @@ FAULTS = {
     OtherSolveMany: "`solve_many` disagrees with `solve`",
     TooFewDecisions: r"one decision per prediction \(4\), got 3",
     OtherObjectiveMany: "`objective_many` disagrees with `objective`",
-    WrongSense: 'true label .* is worse than under noise.*`sense` is "min": should it be "max"',
+    WrongSense: 'true label .* is worse than under noise.* Should `sense` be "max"',
     Remembering: "depends on earlier calls",
     Overwriting: "`solve` changes the prediction it is given",
     CannotTravel: "cannot be sent to another process.*TypeError",

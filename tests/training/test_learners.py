@@ -325,7 +325,7 @@ def test_torch_takes_frames_of_numbers_and_names_other_columns(frame):
         ),
         (
             lambda: LinearLearner().train(np.ones((4, 3, 2)), squared_error_loss(np.eye(4))),
-            "`X` has 3 items per instance, which must divide the 4 values",
+            "`X` has 3 items, which must divide the 4 values",
         ),
     ],
 )

@@ -176,10 +176,7 @@ def evaluate(
     model: _Model = None,
     trust: _Trust = None,
 ) -> None:
-    """Compare the decisions of a model with simpler ones.
-
-    Use data that lodl fit did not see.
-    """
+    """Compare the decisions of a model with simpler ones. Use data that lodl fit did not see."""
     x, y, contexts = tables.read_data(features, labels, context, names)
     fitted, x, _ = _loaded(folder, oracle, x, model, trust)
     typer.echo(str(fitted.evaluate(x, y, contexts)))

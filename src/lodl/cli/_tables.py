@@ -33,8 +33,7 @@ def read_data(
 ) -> tuple[Any, Any, Any]:
     """Return features, labels and contexts, None without a path, with rows that belong together.
 
-    Frames that have the column `names` are put in the order of the first of them. Texts in features
-    become categories.
+    Frames with the column `names` get the order of the first. Texts in features become categories.
     """
     paths = {"features": features, "labels": labels, "context": context}
     tables = {what: _read(path, what) for what, path in paths.items()}

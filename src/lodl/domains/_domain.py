@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import RandomState
 
 from lodl._arrays import check_count, check_labels, check_number
 from lodl._typing import Array, Context
@@ -86,18 +87,13 @@ def in_blocks(
     return np.concatenate([decide(y_hats[start : start + starts.step]) for start in starts])
 
 
-def legacy_rng(seed: int) -> np.random.RandomState:
+def legacy_rng(seed: int) -> RandomState:
     """Return NumPy's legacy generator, which PyEPO uses."""
-    return np.random.RandomState(check_count("seed", seed, minimum=0))
+    return RandomState(check_count("seed", seed, minimum=0))
 
 
 def polynomials(
-    rng: np.random.RandomState,
-    shape: tuple[int, int, int],
-    *,
-    degree: int,
-    noise: float,
-    scale: float = 1.0,
+    rng: RandomState, shape: tuple[int, int, int], *, degree: int, noise: float, scale: float = 1.0
 ) -> tuple[Array, Array]:
     """Draw features (n, p), and labels (n, n_outputs) that are polynomials of them.
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import check_count, check_labels
-from lodl._typing import Array, Index, InstanceContext
+from lodl._typing import Array, Flags, Index, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, in_blocks, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -20,7 +20,6 @@ _ROUNDING = 1e-9  # share of the capacity: sums of weights such as 3.1 are not e
 
 # For sets of one size: the position of the set without its last item, and this item.
 _Level = tuple[Index, Index]
-_Members = npt.NDArray[np.bool_]  # whether an item is in a set, shape (n_sets, N)
 
 
 def knapsack(
@@ -102,9 +101,8 @@ class Knapsack(LinearProblem):
 
         max_z  sum_i z_i y_i,   z_i in {0, 1},   sum_i w_di z_i <= capacity_d for every d
 
-    A label has shape (N,), a decision is a vector of N zeros and ones. The weights are the same for
-    all instances, or each instance has its own array as context, shape (N,) or (dimensions, N).
-    Always exact:
+    A label has shape (N,), a decision is a vector of N zeros and ones. Weights are the same for all
+    instances, or each has its own as context, shape (N,) or (dimensions, N). Always exact:
 
     - one dimension, whole weights, and a capacity of no more than millions: dynamic programming;
     - otherwise, if at most `max_subsets` sets of items fit: all of them are tried;
@@ -182,7 +180,7 @@ def _best_packing(y_hats: Array, weights: npt.NDArray[np.int64], capacity: int) 
 @lru_cache(maxsize=8)  # the same weights come back with the next instance or batch of points
 def _subsets_that_fit(
     rows: tuple[tuple[float, ...], ...], capacity: tuple[float, ...], max_subsets: int
-) -> tuple[_Members, list[_Level]] | None:
+) -> tuple[Flags, list[_Level]] | None:
     """Return the sets of items within the capacity by size, or None if over `max_subsets`."""
     weights, most = np.array(rows), np.array(capacity) * (1 + _ROUNDING)
     n_items = weights.shape[1]
@@ -205,7 +203,7 @@ def _subsets_that_fit(
         levels.append((parents, last))
 
 
-def _best_subset(y_hats: Array, members: _Members, levels: list[_Level]) -> Array:
+def _best_subset(y_hats: Array, members: Flags, levels: list[_Level]) -> Array:
     """Return the set of most value under each prediction, the first of equals, shape (k, N)."""
     values = [np.zeros((len(y_hats), 1))]
     for parents, items in levels:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import check_count
-from lodl._typing import Array, Index, InstanceContext
+from lodl._typing import Array, Flags, Index, InstanceContext
 from lodl.domains._domain import Domain, Sizes, check_sizes, check_vectors, legacy_rng, polynomials
 from lodl.errors import InvalidInputError
 from lodl.problems import LinearProblem
@@ -32,9 +31,8 @@ def shortest_path(
     x has shape (n, 5), y has shape (n, 40). Model: linear, from the features to all costs at once.
     Problem: `ShortestPath`; in batches of 500 a call takes 0.5 µs, on a 30 x 30 grid 15 µs.
 
-    The task is by Elmachtoub and Grigas (2022). PyEPO gives the same features and costs, in single
-    precision, for the same seed and number of instances. The least-squares model has a relative
-    test regret of 0.08 to 0.10.
+    The task is by Elmachtoub and Grigas (2022). PyEPO gives the same data, in single precision, for
+    the same seed and sizes. The least-squares model has a relative test regret of 0.08 to 0.10.
 
     Args:
         seed: Random seed for the data.
@@ -102,7 +100,7 @@ def _arcs_into_nodes(grid: tuple[int, int]) -> tuple[Index, Index]:
     return down, np.where(columns > 0, first_of_row + columns - 1, -1)
 
 
-def _cheapest_arcs(y_hats: Array, down: Index, right: Index) -> npt.NDArray[np.bool_]:
+def _cheapest_arcs(y_hats: Array, down: Index, right: Index) -> Flags:
     """Return whether the cheapest way to a node comes from above, shape (diagonals, rows, k)."""
     n_rows, n_columns = down.shape
     # The predictions side by side, and behind the last arc (at -1) the cost of one that is missing.

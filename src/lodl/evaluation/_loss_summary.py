@@ -15,8 +15,7 @@ from lodl._typing import Array
 from lodl.losses import Family, FitStatus, LearnedLoss
 
 ADVICE = {
-    "wrong sense": "Check that `sense` is right and that the solver is exact, with "
-    "`lodl.testing.check_problem`.",
+    "wrong sense": "Check the sense, and that the solver is exact: `lodl.testing.check_problem`.",
     "nothing to decide": "Check the problem with `lodl.testing.check_problem`, and try a larger "
     "scale of the sampler.",
     "scale": "Sample with a scale that matches the errors of the model.",

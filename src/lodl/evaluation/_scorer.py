@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from lodl._arrays import Features, check_context, check_same_rows, in_columns, labels_of
+from lodl._arrays import Features, check_same_rows, in_columns, labels_of
 from lodl._typing import Context
 from lodl.errors import InvalidInputError
 from lodl.oracle import Oracle
@@ -40,7 +40,6 @@ class RegretScorer(BaseEstimator):  # type: ignore[misc]
         labels = labels_of(in_columns(Y, names, "Y", "it had in `fit`"))
         check_same_rows(X=X, Y=Y, context=context)
         y_hat = np.reshape(estimator.predict(X), labels.shape)
-        contexts = check_context(context, len(labels))
-        return -float(oracle.regret(y_hat, labels, context=contexts).mean())
+        return -float(oracle.regret(y_hat, labels, context=context).mean())
 
     __call__ = score

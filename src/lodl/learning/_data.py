@@ -149,14 +149,12 @@ def _time_order(table: Any) -> int:
     return 0
 
 
-def _check_columns(
-    x: Any, expected: Sequence[str] | None, name: str = "X", *, required: bool
-) -> Any:
+def _check_columns(x: Any, names: Sequence[str] | None, name: str = "X", *, required: bool) -> Any:
     """Return features with the columns of `fit` in order. If `required`, arrays have none."""
-    if expected is not None and required and not arrays.is_frame(x):
-        columns = arrays.printable(", ".join(expected))
+    if names is not None and required and not arrays.is_frame(x):
+        columns = arrays.printable(", ".join(names))
         raise InvalidInputError(f"`{name}` must be a frame with the columns of `fit`: {columns}.")
-    return arrays.in_columns(x, expected, name, _OF_FIT)
+    return arrays.in_columns(x, names, name, _OF_FIT)
 
 
 def _in_range(labels: Array, name: str) -> Array:

@@ -41,12 +41,11 @@ class Schedule:
             to 10 without rounds. If they do not, defaults to 16 (6 from 500 instances on), or to 0
             with rounds if calls bring the decisions next to theirs (`Problem.neighbours`). If the
             objective is not affine in the label, defaults to 4, or 10 if losses do not predict
-            left-out regrets well from 4; with decision families to 16, and with families that
-            cannot be pooled to 50.
+            left-out regrets well from 4; 16 with decision families, 50 if one cannot be pooled.
         n_rounds: Rounds of further points where the model predicts. Defaults to 4, to 3 if each
             instance learns from the decisions next to its own, or to 7 if instances share their
-            decisions, when two rounds with few new decisions are the last.
-            There are none if all losses are pooled: they mislead.
+            decisions, when two rounds with few new decisions are the last. There are none if all
+            losses are pooled: they mislead.
         n_per_round: Points per instance and round. Defaults to 2, or to 1 if decisions are shared
             or known next to others.
         max_calls: Limit on solver calls. Rounds are dropped first, then samples.
@@ -73,9 +72,7 @@ class Schedule:
         n_rounds = self.n_rounds or 0
         return 1 + (self.n_samples or 0) + n_rounds * (self.n_per_round or 1) + n_looks(n_rounds)
 
-    def within_budget(
-        self, n_instances: int, n_looks: Callable[[int], int], fewest: int = _FEWEST_SAMPLES
-    ) -> "Schedule":
+    def within_budget(self, n_instances: int, n_looks: Callable[[int], int]) -> "Schedule":
         """Return a schedule of at most `max_calls`: first fewer rounds, then fewer samples."""
         plan, limit = self, inf if self.max_calls is None else self.max_calls
         while True:
@@ -86,7 +83,7 @@ class Schedule:
                 return plan
             if plan.n_rounds:
                 plan = replace(plan, n_rounds=plan.n_rounds - 1)
-            elif n_samples > fewest:
+            elif n_samples > _FEWEST_SAMPLES:
                 plan = replace(plan, n_samples=n_samples - 1)
             else:
                 raise InvalidInputError(

@@ -167,9 +167,7 @@ class Trainer:
         plain = self.learner.train(x, loss, n_steps=_mean_steps(models))[0]
         return plain, not self.learner.stops_early
 
-    def final(
-        self, parts: Sequence[tuple[LearnedLoss, Models]], *, ensemble: bool
-    ) -> list[Predictor]:
+    def final(self, parts: Sequence[tuple[LearnedLoss, Models]], *, ensemble: bool) -> Models:
         """Return the models whose mean predicts: of all folds, or one per loss trained on all rows.
 
         The models of all folds decide better. Rows that were given for validation train none.

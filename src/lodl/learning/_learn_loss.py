@@ -41,8 +41,7 @@ def learn_loss(
     Calls the solver at points around each label, and fits one loss per instance to the regrets of
     its decisions. If the objective is affine in the label, decision families also learn from the
     decisions of all other instances, or what a context allows of them (`lodl.losses.fit_shared`).
-    If it is not affine, losses that are linear in their parameters are fitted to all instances
-    together (`lodl.losses.fit_pooled`).
+    If it is not affine, losses linear in their parameters are pooled (`lodl.losses.fit_pooled`).
 
     To look at the answers, or to fit several families, do the two steps separately:
 

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,12 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from lodl._arrays import Features, check_count, check_flag, check_number, check_readable, is_frame
 from lodl._html import notebook_html
 from lodl._progress import shown_logs
-from lodl._typing import Array, Context, Decision
+from lodl._typing import Array, Context, Decision, FilePath
 from lodl.errors import InvalidInputError
 from lodl.learning._data import Data, new_contexts, new_features, new_instances
 from lodl.learning._defaults import Schedule, check_families
 from lodl.learning._fit import plan, result_of, search
-from lodl.learning._folds import Folds, Trainer
+from lodl.learning._folds import Folds, Models, Trainer
 from lodl.learning._rounds import Evidence
 from lodl.learning._saved_model import read_model, warn_of_another_problem, write_model
 from lodl.learning._search import Contender
@@ -36,8 +35,6 @@ from lodl.problems._problem import check_problem_type, in_label_columns, label_n
 from lodl.report import BASELINE, MEAN_LABEL, PLAIN, Evaluation, FitResult
 from lodl.samplers import AtPredictions
 from lodl.training import Learner, Predictor, learner_for
-
-_Models = list[Predictor]
 
 _logger = logging.getLogger(__name__)
 
@@ -183,29 +180,26 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
             groups: The group of each instance, or None. Random folds hold out whole groups.
         """
         with shown_logs(self.verbose):
-            return self._fit(X, Y, context, validation, groups)
-
-    def _fit(self, x: Any, y: Any, context: Any, validation: Any, groups: Any) -> Self:
-        evidence, trainer, squared_error = self._begin(x, y, context, validation, groups)
-        _logger.log(*plan(evidence, trainer))
-        outcome = search(evidence, trainer, squared_error, ensemble=self.ensemble)
-        baseline, selected = outcome.baseline, outcome.selected
-        plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
-        baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
-        if selected.is_baseline:
-            # Corrections were found for the baseline, which early stopping makes another model.
-            has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
-            predictors = [plain] if has_own else baselines
-        else:
-            predictors = trainer.final(selected.parts, ensemble=self.ensemble)
-        result = result_of(evidence, trainer, outcome, self.get_params(deep=False))
-        # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
-        self._set(result, predictors, baselines, [plain])
-        self.loss_: LearnedLoss = selected.loss
-        self._used, self._out_of_fold = evidence.oracle, selected.y_hat
-        if self.verbose:
-            _logger.info("%s: %s", result.selected_name, result.verdict)
-        return self
+            evidence, trainer, squared_error = self._begin(X, Y, context, validation, groups)
+            _logger.log(*plan(evidence, trainer))
+            outcome = search(evidence, trainer, squared_error, ensemble=self.ensemble)
+            baseline, selected = outcome.baseline, outcome.selected
+            plain, is_own = trainer.train_plainly(squared_error.loss, baseline.model)
+            baselines = trainer.final(baseline.parts, ensemble=self.ensemble)
+            if selected.is_baseline:
+                # Corrections were found for the baseline, which early stopping makes another model.
+                has_own = is_own and not (trainer.learner.stops_early and selected.is_corrected)
+                predictors = [plain] if has_own else baselines
+            else:
+                predictors = trainer.final(selected.parts, ensemble=self.ensemble)
+            result = result_of(evidence, trainer, outcome, self.get_params(deep=False))
+            # Nothing below can fail: a `fit` that does leaves the fitted model as it was.
+            self._set(result, predictors, baselines, [plain])
+            self.loss_: LearnedLoss = selected.loss
+            self._used, self._out_of_fold = evidence.oracle, selected.y_hat
+            if self.verbose:
+                _logger.info("%s: %s", result.selected_name, result.verdict)
+            return self
 
     def plan(
         self,
@@ -292,16 +286,15 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def report(
         self,
-        path: str | PathLike[str],
+        path: FilePath,
         X: Features = None,
         Y: npt.ArrayLike | None = None,
         context: Context = None,
     ) -> Path:
         """Write a self-contained HTML page about gain, decisions and cost; return its path.
 
-        With features and labels that `fit` did not see, the page leads with what `evaluate` says
-        about them. Without them it leads with the validation regrets, which selected the model and
-        are therefore a little too good.
+        With features and labels that `fit` did not see, the page leads with the result of
+        `evaluate`, otherwise with the validation regrets, which are a little too good.
         """
         from lodl.report.fit_page import write_page  # needs the extra `report`
 
@@ -310,7 +303,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         evaluation = None if X is None or Y is None else self.evaluate(X, Y, context)
         return write_page(self._result, path, evaluation)
 
-    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
+    def save(self, folder: FilePath, *, overwrite: bool = False) -> Path:
         """Write the fitted model to a folder that `lodl.load_model` reads; return its path.
 
         It contains JSON and files in the framework's own format, and no pickle. The problem, which
@@ -389,9 +382,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         names = data.label_names or label_names_of(self.problem, data.y[0].size)
         return replace(data, label_names=names), folds
 
-    def _set(
-        self, result: FitResult, predictors: _Models, baseline: _Models, plain: _Models
-    ) -> None:
+    def _set(self, result: FitResult, predictors: Models, baseline: Models, plain: Models) -> None:
         self.result_, self.predictors_ = result, predictors
         self.baseline_, self.plain_ = Average(baseline, result), Average(plain, result)
         self.n_features_in_ = result.n_features
@@ -415,11 +406,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
 
 def load_model(
-    folder: str | PathLike[str],
-    problem: Problem,
-    estimator: Any = None,
-    *,
-    trusted: Sequence[str] = (),
+    folder: FilePath, problem: Problem, estimator: Any = None, *, trusted: Sequence[str] = ()
 ) -> DecisionFocusedRegressor:
     """Return the model that `DecisionFocusedRegressor.save` wrote; it predicts the same bits.
 

@@ -14,14 +14,14 @@ import math
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from lodl._arrays import printable
 from lodl._digest import problem_parameters
 from lodl._json import from_json, write_json, write_text
-from lodl.errors import DataError, InvalidInputError
+from lodl._typing import FilePath
+from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import describe
 from lodl.report import FitResult
@@ -70,12 +70,7 @@ def read_model(
     folder: Path, estimator: Any, trusted: Sequence[str]
 ) -> tuple[FitResult, dict[str, Any], dict[str, list[Predictor]]]:
     """Return the result, parameters, and models that `write_model` wrote; see `load_model`."""
-    result, files = _read(folder)
-    try:
-        kinds, settings = _PARAMETERS.items(), result.settings
-        parameters = {name: from_json(kind, settings.get(name), name) for name, kind in kinds}
-    except ValueError as error:
-        raise unusable(folder, f"{_RESULT} is damaged ({error})") from error
+    result, parameters, files = _read(folder)
 
     def model(place: Path) -> Predictor:
         loaded = load_predictor(place, estimator, trusted=trusted)
@@ -97,13 +92,13 @@ def read_model(
     return result, parameters, models
 
 
-def load_result(folder: str | PathLike[str]) -> FitResult:
+def load_result(folder: FilePath) -> FitResult:
     """Return the result of the fit of a saved model, which needs neither problem nor framework."""
     return _read(Path(folder))[0]
 
 
-def _read(folder: Path) -> tuple[FitResult, Mapping[str, str]]:
-    """Return the result and the checksums, after all files were found to be as they were saved."""
+def _read(folder: Path) -> tuple[FitResult, dict[str, Any], Mapping[str, str]]:
+    """Return result, parameters and checksums, after all files were found to be as saved."""
     files, digests = _checksums(folder), _digests(folder)
     for name in sorted(digests.keys() | files.keys() | {_RESULT}):
         if name not in digests:
@@ -111,9 +106,12 @@ def _read(folder: Path) -> tuple[FitResult, Mapping[str, str]]:
         if digests[name] != files.get(name):
             raise unusable(folder, f"{name} is damaged, or was not saved with the model")
     try:
-        return FitResult.from_json((folder / _RESULT).read_text(encoding="utf-8")), files
-    except (DataError, OSError, UnicodeDecodeError) as error:
+        result = FitResult.from_json((folder / _RESULT).read_text(encoding="utf-8"))
+        kinds, settings = _PARAMETERS.items(), result.settings
+        parameters = {name: from_json(kind, settings.get(name), name) for name, kind in kinds}
+    except (OSError, ValueError) as error:
         raise unusable(folder, f"{_RESULT} is damaged ({error})") from error
+    return result, parameters, files
 
 
 def _checksums(folder: Path) -> Mapping[str, str]:
@@ -122,13 +120,13 @@ def _checksums(folder: Path) -> Mapping[str, str]:
     try:
         content = json.loads((folder / _CHECKSUMS).read_text(encoding="utf-8"))
         version = content.get("lodl_model") if isinstance(content, dict) else None
-        if version == _VERSION:
-            files: Mapping[str, str] = from_json(Mapping[str, str], content.get("files"))
-            return files
+        if version != _VERSION:
+            reads = f"its format is {version!r}, this package reads {_VERSION}"
+            raise ValueError(f"{reads}; use the version of the package that wrote it")
+        files: Mapping[str, str] = from_json(Mapping[str, str], content.get("files"))
     except (OSError, ValueError, RecursionError) as error:
-        raise unusable(folder, f"{_CHECKSUMS} is damaged ({error})") from error
-    reads = f"its format is {version!r}, this package reads {_VERSION}"
-    raise unusable(folder, f"{reads}; use the version of the package that wrote it")
+        raise unusable(folder, f"{_CHECKSUMS} cannot be read ({error})") from error
+    return files
 
 
 def warn_of_another_problem(problem: Problem, result: FitResult) -> None:

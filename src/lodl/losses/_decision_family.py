@@ -26,10 +26,9 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import check_count, check_number
-from lodl._typing import Array, Index
+from lodl._typing import Array, Flags, Index
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, Parameters, Tensor, error_scale, mse_weights
 from lodl.losses._shared_slopes import SharedSlopes, gaps, mixed
@@ -139,7 +138,7 @@ class DecisionFamily(Family):
 
 def are_explained(
     d: Array, regret: Array, slope: Array, known_regret: Array, known_slope: Array
-) -> npt.NDArray[np.bool_]:
+) -> Flags:
     """Return whether decisions taken at errors `d` are, by their slopes, the cheapest known.
 
     Otherwise the objective is not affine in the label, or the solver is not exact.

@@ -34,9 +34,7 @@ class DecisionRanking(DecisionFamily):
         >>> y = np.array([[3.0, 1.0]])  # the first item is better
         >>> family, sampler = lodl.DecisionRanking(), lodl.AllPerturbed(scale=2.0)
         >>> loss = lodl.learn_loss(lodl.domains.TopK(1), y, family=family, sampler=sampler)
-        >>> loss.value([[3.0, 1.0]]) < loss.value([[2.5, 1.5]])
-        array([ True])
-        >>> loss.value([[2.5, 1.5]]) < loss.value([[1.5, 2.5]])
+        >>> loss.value([[3.0, 1.0]]) < loss.value([[2.5, 1.5]]) < loss.value([[1.5, 2.5]])
         array([ True])
     """
 

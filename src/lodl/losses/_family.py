@@ -35,8 +35,7 @@ class Family(ABC):
     A formula is written once, for NumPy arrays and torch tensors: it uses operators, `clip`, `sum`,
     `@`, indexing, and `largest`, `log_sum_exp` and `softmax` of `lodl.losses._family`, and keeps
     the dtype of its arguments. The class name of a custom family must be new, because a loss file
-    names its family; import its module before you load such a file. `lodl.testing.check_family`
-    checks it.
+    names its family; import its module first. `lodl.testing.check_family` checks the family.
     """
 
     is_convex: bool  #: Whether the loss is convex in the prediction for all parameters.

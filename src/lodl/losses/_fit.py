@@ -13,7 +13,7 @@ from lodl._arrays import check_number, rank_correlation
 from lodl._json import package_version
 from lodl._progress import progress_bar
 from lodl._threads import one_blas_thread
-from lodl._typing import Array, Index
+from lodl._typing import Array, Flags, Index
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained, decisions_of
 from lodl.losses._family import Family, check_can_fit, error_scale, shapes_like, stack_parameters
@@ -48,8 +48,7 @@ def fit(
     Args:
         samples: Points with their regrets.
         family: The loss to fit.
-        holdout: Share of each instance's samples that are held out to measure the fit, at regular
-            intervals.
+        holdout: Share of each instance's samples, at regular intervals, that measure the fit.
         n_jobs: Number of workers, as in joblib. The result does not depend on it.
         progress: Whether to show a progress bar on a terminal.
 
@@ -131,11 +130,9 @@ def log_missing(n_missing: int, n_instances: int) -> None:
         _logger.log(level, message, n_missing, n_instances)
 
 
-def is_held_out(
-    n_samples: int, holdout: float, *, offset: int | Index = 0
-) -> npt.NDArray[np.bool_]:
-    """Return which samples of an instance are held out: by position, at regular intervals."""
-    n_held_out_before = np.floor((offset + np.arange(n_samples + 1)) * holdout)
+def is_held_out(n: int, holdout: float, *, offset: int | Index = 0) -> Flags:
+    """Return which of `n` samples are held out: by position, at regular intervals."""
+    n_held_out_before = np.floor((offset + np.arange(n + 1)) * holdout)
     return np.asarray(np.diff(n_held_out_before) > 0)
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from lodl._arrays import check_number, check_predictions, rank_correlation
 from lodl._json import package_version
-from lodl._typing import Array
+from lodl._typing import Array, Flags
 from lodl.errors import InvalidInputError
 from lodl.losses._decision_family import DecisionFamily, are_explained
 from lodl.losses._family import Family, check_can_fit, mse_weights, with_typical
@@ -35,15 +35,13 @@ def fit_shared(
     some hundred decisions instead of twenty, which are stored once for all instances:
     those that are cheapest under the label and, with `at`, under a prediction, or all if they are
     few. The temperature of `DecisionRanking` is a share of the mean regret of all instances.
-    Held-out samples evaluate a loss without the decisions that only they led to; the loss that is
-    returned has all decisions.
+    Held-out samples evaluate a loss without their own decisions; the returned loss has them all.
 
     Args:
         samples: Answers with slopes (`Oracle.sample(..., slopes=True)`) of a problem whose
             objective is affine in the label, which `Oracle.is_affine` tests.
         family: `DecisionHinges` or `DecisionRanking`. Its `max_decisions` does not apply.
-        at: A prediction for each instance, shape (n, *label_shape). By default, only decisions near
-            the labels are taken.
+        at: A prediction for each instance, shape (n, *label_shape). Defaults to none.
         holdout: Share of all samples that are held out to measure the loss, at regular intervals.
 
     Raises:
@@ -122,7 +120,7 @@ def _unit(pool: DecisionPool) -> float:
     return typical if typical > _ROUNDING * of_samples else of_samples
 
 
-def _counts(pool: DecisionPool, held_out: npt.NDArray[np.bool_]) -> dict[str, Array]:
+def _counts(pool: DecisionPool, held_out: Flags) -> dict[str, Array]:
     """Return the mean regret of each instance's samples, and how many are fitted and held out."""
     is_answer, n_samples = np.isfinite(pool.regret), pool.regret.shape[1]
     total = np.where(is_answer, np.maximum(pool.regret, 0.0), 0.0).sum(axis=1)
@@ -133,7 +131,7 @@ def _counts(pool: DecisionPool, held_out: npt.NDArray[np.bool_]) -> dict[str, Ar
 
 
 def _held_out_errors(
-    samples: Samples, shared: _Shared, family: DecisionFamily, held_out: npt.NDArray[np.bool_]
+    samples: Samples, shared: _Shared, family: DecisionFamily, held_out: Flags
 ) -> dict[str, Array]:
     """Return errors of losses without the decisions that only held-out samples led to."""
     pool = shared.pool

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from math import prod
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import numpy.typing as npt
 
 from lodl import _arrays as checks
 from lodl._html import notebook_html
-from lodl._typing import Array
-from lodl.errors import InvalidInputError
+from lodl._typing import Array, FilePath
+from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses._family import Family, Parameters, shapes_like
-from lodl.losses._loss_file import read_loss, unusable, write_loss
+from lodl.losses._loss_file import read_loss, write_loss
 from lodl.losses._shared_slopes import SharedSlopes, join_slopes, split_slopes
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -200,7 +199,7 @@ class LearnedLoss:
                 f"{np.argwhere(differs)[0, 0]} differs."
             )
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the loss to a file that `load_loss` reads (safetensors)."""
         phi = split_slopes(self.phi)
         arrays = {"y": self.y} | {f"phi.{name}": rows for name, rows in phi.items()}
@@ -229,7 +228,7 @@ class LearnedLoss:
         return self.y[selected], {name: rows[selected] for name, rows in self.phi.items()}
 
 
-def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> LearnedLoss:
+def load_loss(path: FilePath, y: npt.ArrayLike | None = None) -> LearnedLoss:
     """Read a learned loss from a file written by `LearnedLoss.save`.
 
     Args:
@@ -247,22 +246,27 @@ def load_loss(path: str | PathLike[str], y: npt.ArrayLike | None = None) -> Lear
     """
     if y is not None:
         checks.check_labels(y)  # outside the `try`: a bad argument is not the file's fault
-    family, arrays, provenance = read_loss(Path(path))
-    phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
-    dtypes = FitErrors.dtypes()
-    expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in dtypes)}
-    if set(arrays) != expected:
-        raise unusable(path, f"its arrays are {sorted(arrays)}, not {sorted(expected)}")
-    errors = {name: arrays[f"errors.{name}"] for name in dtypes}
-    for name, dtype in dtypes.items():
-        if errors[name].dtype != dtype:
-            raise unusable(path, f"`errors.{name}` is {errors[name].dtype}, not {dtype}")
+    if Path(path).is_dir():
+        raise LossFileError(
+            f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."
+        )
     try:
+        family, arrays, provenance = read_loss(Path(path))
+        phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}
+        dtypes = FitErrors.dtypes()
+        expected = {"y", *(f"phi.{name}" for name in phi), *(f"errors.{name}" for name in dtypes)}
+        if set(arrays) != expected:
+            raise ValueError(f"its arrays are {sorted(arrays)}, not {sorted(expected)}")
+        errors = {name: arrays[f"errors.{name}"] for name in dtypes}
+        for name, dtype in dtypes.items():
+            if errors[name].dtype != dtype:
+                raise ValueError(f"`errors.{name}` is {errors[name].dtype}, not {dtype}")
         loss = LearnedLoss(family, arrays["y"], join_slopes(phi), FitErrors(**errors), provenance)
         if y is not None:
             loss.check_labels(y)
-    except (LookupError, ValueError) as error:  # arrays without rows, or without an axis
-        raise unusable(path, str(error)) from error
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        reason = str(error).rstrip(".")
+        raise LossFileError(f"The loss file {str(path)!r} cannot be used: {reason}.") from error
     return loss
 
 

@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import check_count, check_number
-from lodl._typing import Array
+from lodl._typing import Array, Flags
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, error_scale, mse_weights, root_mean_square, with_typical
 from lodl.oracle import Answers
@@ -59,7 +58,7 @@ class Standardised:
         return cls(answers.d / d_scale, answers.regret / regret_scale, d_scale, regret_scale)
 
     @property
-    def is_perturbed(self) -> npt.NDArray[np.bool_]:
+    def is_perturbed(self) -> Flags:
         """Whether any sample changes a coordinate, shape (D,)."""
         return np.asarray(self.d.any(axis=0))
 
@@ -177,8 +176,7 @@ def solve_nnls(
     which weights are positive, solve for them, and exchange all that break an optimality condition.
     If the Gram matrix is singular, a ridge of the size of its rounding error picks an optimum.
 
-    SciPy's `nnls` may pick a different optimum, so recorded fits would change, and is slower for
-    many weights with a ridge.
+    SciPy's `nnls` may pick another optimum, and is slower for many weights with a ridge.
     """
     unit = float(columns.max(initial=0.0)) or 1.0
     if not _SMALLEST < unit < _LARGEST:  # its square would not be a number

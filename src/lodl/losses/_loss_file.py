@@ -17,8 +17,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from lodl._json import draft_of, package_version
-from lodl.errors import InvalidInputError, LossFileError
+from lodl._json import draft_of, from_json, package_version
+from lodl.errors import InvalidInputError
 from lodl.losses._family import Family, family_named
 
 _FORMAT, _VERSION = "lodl loss", "4"
@@ -57,13 +57,9 @@ def write_loss(
 
 
 def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
-    """Return the family, the arrays and the provenance in a file, which must be intact."""
-    if path.is_dir():
-        raise LossFileError(
-            f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."
-        )
+    """Return the family, the arrays and the provenance in a file, or raise `ValueError`."""
     if path.exists() and not path.is_file():  # opening a pipe would block
-        raise unusable(path, "it is not a regular file")
+        raise ValueError("it is not a regular file")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -71,23 +67,17 @@ def read_loss(path: Path) -> tuple[Family, Arrays, dict[str, Any]]:
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError, TypeError, ValueError, KeyError) as error:
-        raise unusable(path, f"it is not an intact safetensors file ({error})") from error
+        raise ValueError(f"it is not an intact safetensors file ({error})") from error
     if metadata.get("format") != _FORMAT:
-        raise unusable(path, "it was not written by `LearnedLoss.save`")
+        raise ValueError("it was not written by `LearnedLoss.save`")
     if metadata.get("version") != _VERSION:
-        raise unusable(
-            path,
+        raise ValueError(
             f"its format version is {metadata.get('version')!r}, and this package reads "
-            f"{_VERSION!r}: use the version of the package that wrote it",
+            f"{_VERSION!r}: use the version of the package that wrote it"
         )
     if metadata.pop(_DIGEST, None) != _digest(arrays, metadata):
-        raise unusable(path, "it is damaged: its content does not match its checksum")
-    return _family(path, metadata), arrays, _from_json(path, metadata, "provenance")
-
-
-def unusable(path: object, reason: str) -> LossFileError:
-    """Return an error with the file's name and the reason why it cannot be used."""
-    return LossFileError(f"The loss file {str(path)!r} cannot be used: {reason.rstrip('.')}.")
+        raise ValueError("it is damaged: its content does not match its checksum")
+    return _family(metadata), arrays, _from_json(metadata, "provenance")
 
 
 def _digest(arrays: Arrays, metadata: dict[str, str]) -> str:
@@ -112,17 +102,13 @@ def _settings(family: Family) -> str:
     return settings
 
 
-def _family(path: Path, metadata: Mapping[str, str]) -> Family:
+def _family(metadata: Mapping[str, str]) -> Family:
     name, module = metadata.get("family", ""), metadata.get("module", "")
     family = family_named(name)
     if family is None:
         reason = f"its family {name!r} is unknown. It was defined in {module!r}: import that module"
-        raise unusable(path, f"{reason} before you load the file")
-    settings = _from_json(path, metadata, "settings")
-    try:
-        return family(**settings)
-    except (TypeError, ValueError) as error:
-        raise unusable(path, f"its settings of {name} are not valid: {error}") from error
+        raise ValueError(f"{reason} before you load the file")
+    return family(**_from_json(metadata, "settings"))
 
 
 def _to_json(name: str, value: object) -> str:
@@ -132,11 +118,9 @@ def _to_json(name: str, value: object) -> str:
         raise InvalidInputError(f"`{name}` must be plain JSON to be saved: {error}.") from error
 
 
-def _from_json(path: Path, metadata: Mapping[str, str], key: str) -> dict[str, Any]:
+def _from_json(metadata: Mapping[str, str], key: str) -> dict[str, Any]:
     try:
-        value = json.loads(metadata[key])
+        values: dict[str, Any] = from_json(dict, json.loads(metadata[key]))
     except (KeyError, ValueError, RecursionError) as error:
-        raise unusable(path, f"its metadata {key!r} is missing or not JSON") from error
-    if not isinstance(value, dict):
-        raise unusable(path, f"its metadata {key!r} must be a JSON dict")
-    return value
+        raise ValueError(f"its metadata {key!r} is not a JSON dict") from error
+    return values

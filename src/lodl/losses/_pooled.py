@@ -1,8 +1,7 @@
 r"""Pooled fits: each instance's parameters, pulled towards common parameters of all instances.
 
 A handful of answers cannot determine the weights of one instance, but all instances together can.
-For losses that are linear in their weights (`Family.degrees`), with b(d) the functions that the
-weights multiply:
+For losses that are linear in their weights (`Family.degrees`), which multiply functions b(d):
 
 1. *One set of weights for all instances*, w0 >= 0, by least squares over all answers, pulled
    towards one weight per parameter for all coordinates (in the label's unit or in units of the
@@ -31,7 +30,7 @@ from lodl._json import package_version
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
-from lodl.losses._family import Family, check_can_fit, error_scale
+from lodl.losses._family import Family, Parameters, check_can_fit, error_scale
 from lodl.losses._fit import mean_of, regret_errors
 from lodl.losses._learned_loss import FitErrors, FitStatus, LearnedLoss
 from lodl.losses._least_squares import solve_nnls_of_gram
@@ -304,9 +303,7 @@ def _instance_weights(f: Array, r: Array, common: Array, tau: float) -> Array:
     return np.maximum(unbounded(a), 0.0)
 
 
-def _errors(
-    family: Family, phi: dict[str, Array], d: Array, regret: Array, held_out: Array
-) -> FitErrors:
+def _errors(family: Family, phi: Parameters, d: Array, regret: Array, held_out: Array) -> FitErrors:
     """Return how well losses repeat their regrets, and those of answers left out."""
     value = family.value(phi, np.where(np.isfinite(regret)[..., np.newaxis], d, 0.0))
     rows: list[dict[str, float]] = []

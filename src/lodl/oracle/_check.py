@@ -230,8 +230,7 @@ def _order(trial: _Trial) -> Iterator[str]:
     if not _close(believed, again):
         yield (
             "the decision depends on earlier calls: the same predictions in another order give "
-            f"objectives {_differing(believed, again)}. Reset the solver's state, or seed it, in "
-            "each `solve`."
+            f"objectives {_differing(believed, again)}. Reset or seed the solver in each `solve`."
         )
 
 
@@ -273,10 +272,9 @@ def _label_is_best(trial: _Trial) -> Iterator[str]:
         other = "max" if problem.sense == "min" else "min"
         yield (
             f"the decision under the true label (objective {optimum:.6g}) is worse than under "
-            f"noise in {n_better} of {len(losses) - 1} tries (best {best:.6g}). `sense` is "
-            f'"{problem.sense}": should it be "{other}"? Or does `objective` score something else '
-            "than `solve` optimises? A heuristic solver may do this now and then; its regrets keep "
-            "their sign."
+            f"noise in {n_better} of {len(losses) - 1} tries (best {best:.6g}). Should `sense` be "
+            f'"{other}"? Does `objective` score something else than `solve` optimises? A heuristic '
+            "solver may do this now and then; its regrets keep their sign."
         )
 
 

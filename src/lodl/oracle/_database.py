@@ -1,8 +1,7 @@
 """The SQLite file of a store: created, opened, refused if it is not a store, closed.
 
 A file is open while it is read or written, and closed at the end of each run and before a fork. The
-last process to close it moves the write-ahead log into the file, so that the file alone is complete
-and can be copied.
+last process to close it moves the write-ahead log into it: the file alone can then be copied.
 """
 
 import json
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from lodl._typing import FilePath
 from lodl.errors import InvalidInputError, StoreError
 
 VERSION = 5
@@ -163,7 +163,7 @@ class Database:
         return StoreError(f"{self.path} cannot be read: {error}. {advice}")
 
 
-def check_place(place: str | os.PathLike[str]) -> Path:
+def check_place(place: FilePath) -> Path:
     """Return the path of a store, independent of later changes of the working folder."""
     text = os.fspath(place) if isinstance(place, str | os.PathLike) else place
     if not isinstance(text, str) or not text.strip() or "\0" in text:

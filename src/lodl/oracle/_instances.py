@@ -8,11 +8,10 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lodl._arrays import check_context, check_count, check_labels, context_of
+from lodl._arrays import check_count, context_of
 from lodl._digest import digest
-from lodl._typing import Array, Context, Index
+from lodl._typing import Array, Context, Flags, Index
 from lodl.errors import InvalidInputError
 from lodl.problems import Problem
 from lodl.problems._problem import projected
@@ -32,11 +31,10 @@ class Instances:
     names: Sequence[int | str] | None = None  # the user's `keys`
 
     @classmethod
-    def of(cls, y: npt.ArrayLike, context: Context, keys: Sequence[Any] | None) -> "Instances":
-        """Check all, and identify every instance. Keys replace contexts that have no digest."""
-        labels = check_labels(y) + 0.0  # a copy, as points are drawn from it; no -0.0
+    def of(cls, y: Array, context: Context, keys: Sequence[Any] | None) -> "Instances":
+        """Identify instances of checked data. Keys replace contexts that have no digest."""
+        labels = y + 0.0  # a copy, as points are drawn from it; no -0.0
         labels.flags.writeable = False
-        context = check_context(context, len(labels))
         streams = None if keys is None else _check_keys(keys, len(labels))
         keys_of = repeat(b"") if streams is None else (b"key %d" % stream for stream in streams)
         contexts = (_context_bytes(context, i, streams is not None) for i in range(len(labels)))
@@ -145,7 +143,7 @@ class Draws:
         """Whether the first points can be drawn without the rest of a block."""
         return self.sampler.has_stable_prefix(self.label_shape)
 
-    def n_calls(self, made: npt.NDArray[np.bool_]) -> int:
+    def n_calls(self, made: Flags) -> int:
         """Return the number of solver calls that gave answers, those at labels not included."""
         if not self.sampler.shares_call:
             return int(made.sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from lodl._arrays import check_context, check_labels
 from lodl._digest import digest
 from lodl._threads import one_blas_thread
-from lodl._typing import Array, Context, Decision
+from lodl._typing import Array, Context, Decision, FilePath
 from lodl.errors import InvalidInputError
 from lodl.oracle._check import ProblemReport, check
 from lodl.oracle._database import check_place
@@ -69,7 +68,7 @@ class Oracle:
         self,
         problem: Problem,
         *,
-        store: str | os.PathLike[str] | None = None,
+        store: FilePath | None = None,
         n_jobs: int | None = None,
         executor: Executor | Any | None = None,
         timeout: float | None = None,
@@ -78,8 +77,6 @@ class Oracle:
         progress: bool = True,
     ) -> None:
         check_problem_type(problem)
-        if not isinstance(store, str | os.PathLike | None):
-            raise InvalidInputError(f"`store` must be a file or None, got {store!r}.")
         if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | None) or n_jobs == 0:
             what = "None or a whole number other than 0 (-1 for all cores)"
             raise InvalidInputError(f"`n_jobs` must be {what}, got {n_jobs!r}.")
@@ -147,8 +144,7 @@ class Oracle:
         """Return checked instances, which all methods accept in place of labels and contexts.
 
         `keys` are names of the instances, whole numbers or strings. By default, instances are
-        identified by label and context, so that a part, a fold or another order of the data finds
-        its answers. See `sample` for the others.
+        identified by label and context: a part, a fold or another order finds its answers.
         """
         if isinstance(y, Instances):
             return y

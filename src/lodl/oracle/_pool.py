@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -42,9 +43,7 @@ class DecisionPool:
     _nearest: dict[bytes, Index] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(
-        cls, y: Array, loss: Array, regret: Array, gradient: Array, decision: Index
-    ) -> "DecisionPool":
+    def of(cls, y: Array, loss: Array, regret: Array, gradient: Array, decision: Index) -> Self:
         """Return the pool of answers.
 
         `loss` has the cost of the decisions of label and points under the label, and `decision`

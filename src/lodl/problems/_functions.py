@@ -25,8 +25,7 @@ def problem(
 ) -> Problem:
     """Return a problem made of plain functions.
 
-    The context is passed to the parameter named `context`, or else to the next positional
-    parameter without a default.
+    The context is passed to the parameter `context`, or else to the next one without a default.
 
     Args:
         solve: `solve(y_hat, context) -> z`, or `solve(y_hat) -> z` if it needs no context.

@@ -81,20 +81,17 @@ def check_sense_of(problem: Problem, n_positive: int, n_negative: int) -> None:
     n_changed = n_positive + n_negative
     if n_negative >= _MIN_NEGATIVE and n_negative > _NEGATIVE_SHARE * n_changed:
         raise ProblemError(
-            f"{n_negative} of {n_changed} predictions that change the decision lead "
-            f'to a better one than the label itself. Is `sense = "{problem.sense}"` of '
-            f"{type(problem).__name__} wrong, or does `objective` score something other than "
-            "`solve` optimises?"
+            f"{n_negative} of {n_changed} predictions that change the decision lead to a better "
+            f'one than the label. Is `sense = "{problem.sense}"` of {type(problem).__name__} '
+            "wrong, or does `objective` score something other than `solve` optimises?"
         )
 
 
-def gradients(
-    problem: Problem, zs: Any, y: Array, context: InstanceContext, spread: Array
-) -> Array:
+def gradients(problem: Problem, zs: Any, y: Array, context: InstanceContext, scale: Array) -> Array:
     """Return the derivative of each decision's loss with respect to the label, shape (k, D).
 
     Without a `slope`, central differences are taken, one-sided if the objective is not defined on
-    one side. `spread`, of the labels in each coordinate, broadcasts to the label.
+    one side. `scale`, of the labels in each coordinate, broadcasts to the label.
     """
     if type(problem).slope is LinearProblem.slope:
         return sign_of(problem) * np.array(zs, dtype=np.float64).reshape(len(zs), -1)
@@ -102,7 +99,7 @@ def gradients(
     for row, z in zip(rows, zs, strict=True):
         slope = problem.slope(z, y, context)
         if slope is None:
-            return sign_of(problem) * _differences(problem, zs, y, context, spread)
+            return sign_of(problem) * _numeric(problem, zs, y, context, scale)
         if np.size(slope) != y.size:
             wanted = f"the label's shape {y.shape}"
             raise ShapeError(f"`slope` must have {wanted}, got {np.shape(slope)}.")
@@ -110,10 +107,9 @@ def gradients(
     return sign_of(problem) * rows
 
 
-def _differences(
-    problem: Problem, zs: Any, y: Array, context: InstanceContext, spread: Array
-) -> Array:
-    steps = np.broadcast_to(_STEP * np.asarray(spread), y.shape).ravel()
+def _numeric(problem: Problem, zs: Any, y: Array, context: InstanceContext, scale: Array) -> Array:
+    """Return the same derivatives, by differences of the objective, before the sign."""
+    steps = np.broadcast_to(_STEP * np.asarray(scale), y.shape).ravel()
     moved = y.copy()
     flat = moved.reshape(-1)
     slopes, values = np.empty((len(zs), y.size)), np.empty((2, len(zs)))

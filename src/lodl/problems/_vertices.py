@@ -21,9 +21,7 @@ _MAX_SIZE = 10**7  # numbers of a tableau: 80 MB; edges of larger reduced costs 
 _OPTIONS = ("presolve", "time_limit")  # options of `milp` that `linprog` has, too
 
 
-def solve_vertex(
-    costs: Array, given: dict[str, Any], options: dict[str, Any]
-) -> tuple[Array, Array]:
+def solve_vertex(costs: Array, given: dict[str, Any], options: Any) -> tuple[Array, Array]:
     """Return a vertex of the least costs, and reduced costs of variables, then of rows.
 
     `given` has the arrays of a `LinearProgram`.

@@ -30,8 +30,7 @@ class GurobiProblem(ModelProblem):
     with predicted costs are decided. A decision is an array of values.
 
     Every process and thread starts an environment of Gurobi. A floating, WLS or compute server
-    licence counts each of them, so `n_jobs` must not exceed your licences. They are freed when the
-    workers end.
+    licence counts each of them until the workers end: `n_jobs` must not exceed your licences.
 
     Args:
         build: `build(env)`, or `build(env, context)`, returns `gp.Model(env=env)`, what is

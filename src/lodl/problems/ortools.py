@@ -138,9 +138,7 @@ def integer_costs(
 class _Model(Model):
     """A model that is built for each call."""
 
-    def __init__(
-        self, build: FunctionWithContext, sense: Sense, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, build: FunctionWithContext, sense: Sense, options: dict[str, Any]) -> None:
         self._build, self._sense, self._options = build, sense, options
 
     def set(self, y: Array, context: InstanceContext) -> None:

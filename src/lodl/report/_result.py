@@ -319,8 +319,7 @@ class FitResult:
             (size,) = amounts(inexactness)
             notes.append(
                 f"The solver is not exact: {n_inexact:,} of {n:,} validation decisions are better "
-                f"than its own for the true label, by {size}{in_unit(self.unit)} per instance on "
-                "average."
+                f"than its own for the true label, by {size}{in_unit(self.unit)} per instance."
             )
         if failures.baseline or failures.selected:
             of_model = f", {failures.selected:,} with this model" if self.gain.mean > 0 else ""

@@ -154,14 +154,12 @@ class Evaluation:
         n, means = len(self.optimum), self.means
         smallest = min((abs(mean) for mean in means.values() if mean), default=0.0)
         decimals = len(amounts(smallest)[0].partition(".")[2])  # all rows as the smallest
-        rows, last = [], list(means)[-1]
+        rows, last, form = [], list(means)[-1], f"{{:z,.{decimals}f}}"
         for name, mean in means.items():
             gap = str(self.gain(name)) if name != last and n >= FEWEST else ""
             share = self.percent(name)  # defined for all rows or for none
             shares = () if share is None else (Cell.of_number(share),)
-            rows.append(
-                (Cell(name), Cell.of_number(mean, f"{{:z,.{decimals}f}}"), *shares, Cell(gap))
-            )
+            rows.append((Cell(name), Cell.of_number(mean, form), *shares, Cell(gap)))
         columns = _HEADER if shares else _HEADER[:2] + _HEADER[3:]
         return Table(self._note, columns, tuple(rows))
 

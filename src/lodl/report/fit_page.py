@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from lodl._json import write_text
+from lodl._typing import FilePath
 from lodl.report import plots
 from lodl.report._result import ChangedDecision, FitResult, amounts, in_unit, number_cells
 from lodl.report._tables import Evaluation
@@ -26,9 +26,8 @@ _CAVEAT = (
 )
 _ON_NEW_DATA = "None of these instances trained or selected a model."
 _GAIN_TEXT = (
-    "This model compared with simpler ways to predict, on the same instances. The dot is the "
-    "regret that it avoids per instance, the line the 95% interval: to the right of zero, this "
-    "model decides better."
+    "This model and simpler ways to predict, on the same instances. The dot is the regret that "
+    "this model avoids per instance, the line its 95% interval: right of zero, it decides better."
 )
 _NAMES_TEXT = (
     "The plain model is the estimator fitted as usual; squared error is the same kind of model, "
@@ -46,9 +45,7 @@ _FOOTER = (
 )
 
 
-def write_page(
-    result: FitResult, path: str | PathLike[str], evaluation: Evaluation | None = None
-) -> Path:
+def write_page(result: FitResult, path: FilePath, evaluation: Evaluation | None = None) -> Path:
     """Write the HTML page of a fit, one file that needs only a browser; return its path."""
     return write_text(Path(path), fit_page(result, evaluation))
 

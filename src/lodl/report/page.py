@@ -51,9 +51,7 @@ class Table:
         """Return the table as aligned text, without its caption."""
         rows = self.texts()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = (
-            [name.ljust(widths[0]), *map(str.rjust, others, widths[1:])] for name, *others in rows
-        )
+        lines = ([name.ljust(widths[0]), *map(str.rjust, rest, widths[1:])] for name, *rest in rows)
         return "\n".join("  ".join(line).rstrip() for line in lines)
 
 

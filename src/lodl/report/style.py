@@ -66,8 +66,7 @@ def new_figure(width: float = 5.0, height: float = 3.2) -> Figure:
 def inline_svg(figure: Figure, name: str, *, label: str) -> str:
     """Return a figure as an `<svg>` element in the colours and the font of a page.
 
-    `name` is the prefix of its ids, unique on the page; `label` describes it to readers who cannot
-    see it.
+    `name` is the prefix of its ids, unique on the page; `label` describes it for screen readers.
     """
     text = io.StringIO()
     with style():

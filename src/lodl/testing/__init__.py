@@ -20,8 +20,7 @@ def check_problem(
     finite number; that `solve_many` and `objective_many` agree with their single forms; `project`;
     that the decision under the true label is at least as good as under noise; that a decision does
     not depend on earlier calls; that `solve` and `objective` do not change their arguments; and
-    that the problem can be sent to another process. Returns a report for printing, or raises a
-    `ProblemError` with one line per finding.
+    that the problem can be sent to another process. A `ProblemError` has one line per finding.
 
     Args:
         problem: The problem to check, or an oracle, whose time limit and workers are then used.

@@ -69,8 +69,7 @@ def count_items(x: Any, y: Array) -> int | None:
         return None
     if y[0].size % x.shape[1]:
         raise InvalidInputError(
-            f"`X` has {x.shape[1]} items per instance, which must divide the {y[0].size} values of "
-            "a label."
+            f"`X` has {x.shape[1]} items, which must divide the {y[0].size} values of a label."
         )
     return int(x.shape[1])
 

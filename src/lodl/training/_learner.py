@@ -6,16 +6,14 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from operator import attrgetter
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from lodl._arrays import check_count, check_instance_of
 from lodl._json import write_json
-from lodl._typing import Array, Masks
+from lodl._typing import Array, FilePath, Flags, Masks
 from lodl.errors import InvalidInputError, MissingExtraError, ModelFolderError
 from lodl.losses import LearnedLoss
 
@@ -62,7 +60,7 @@ class Predictor(ABC):
     def predict(self, x: Any) -> Array:
         """Return predictions of shape (n, *label_shape)."""
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def save(self, folder: FilePath) -> None:
         """Write the model to a folder that `lodl.training.load_predictor` reads."""
         raise ModelFolderError(
             f"{type(self).__name__} cannot be saved to {str(folder)!r}: it has no file format. "
@@ -79,7 +77,7 @@ class Predictor(ABC):
         """Return models with the same mean prediction, one if the class can average."""
         return list(predictors)
 
-    def write(self, folder: str | PathLike[str], **content: Any) -> Path:
+    def write(self, folder: FilePath, **content: Any) -> Path:
         """Write `predictor.json` for `save`. Returns the folder, created if necessary."""
         path = Path(folder)
         names = ("kind", "n_steps", "n_features", "label_shape")
@@ -88,7 +86,7 @@ class Predictor(ABC):
         return path
 
     @staticmethod
-    def read(folder: str | PathLike[str]) -> dict[str, Any]:
+    def read(folder: FilePath) -> dict[str, Any]:
         """Return the content of `predictor.json` for `load`."""
         if not (Path(folder) / _FILE).is_file():
             raise unusable(folder, f"there is no {_FILE} in it")
@@ -172,7 +170,7 @@ class EarlyStopping:
         self.best_steps = np.zeros(n_models, dtype=np.int64)
         self.last_steps = np.zeros(n_models, dtype=np.int64)  # last step at which a model ran
 
-    def update(self, scores: Array, step: int) -> npt.NDArray[np.bool_]:
+    def update(self, scores: Array, step: int) -> Flags:
         """Take the scores of the running models. Returns which of them go on, as booleans."""
         running = self.running
         self.last_steps[running] = step
@@ -183,7 +181,7 @@ class EarlyStopping:
         self.best_steps[improved] = step
         if self.patience is None:
             return self.is_better
-        going_on: npt.NDArray[np.bool_] = step - self.best_steps[running] <= self.patience
+        going_on: Flags = step - self.best_steps[running] <= self.patience
         self.running = running[going_on]
         return going_on
 
@@ -226,18 +224,16 @@ def _learner(kind: str, name: str, estimator: Any, seed: int) -> Learner:
 
 
 def load_predictor(
-    folder: str | PathLike[str], estimator: Any = None, *, trusted: Sequence[str] = ()
+    folder: FilePath, estimator: Any = None, *, trusted: Sequence[str] = ()
 ) -> Predictor:
     """Return the model that a predictor's `save` wrote to a folder.
 
-    Nothing in the folder is code, and no pickle is read. A custom predictor is found by its `kind`
-    once the module with its class is imported.
+    Nothing in the folder is code, and no pickle is read. Import the class of a custom model first.
 
     Args:
         folder: The folder.
         estimator: The untrained PyTorch module, if one was saved.
-        trusted: Types that the file of a scikit-learn model may hold besides harmless ones. The
-            error of a model that needs more names them.
+        trusted: Types that a scikit-learn model may hold besides harmless ones; errors name them.
 
     Raises:
         ModelFolderError: The folder cannot be used; the message gives the reason.

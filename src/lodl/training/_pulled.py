@@ -20,9 +20,8 @@ Cholesky factor of X'X / n: L-BFGS needs thousands of steps for features that ne
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from lodl._typing import Array
+from lodl._typing import Array, Flags
 from lodl.losses import LearnedLoss
 
 _RIDGE = 1e-2  # least ridge penalty in the pull, as a share of the features' variance
@@ -49,7 +48,7 @@ class Pulled:
         *,
         has_constant: bool = True,
         penalty: Array | float = 0.0,
-        is_free: npt.NDArray[np.bool_] | None = None,
+        is_free: Flags | None = None,
     ) -> None:
         n_rows, n_features = rows.shape
         self.loss, self.family, self.has_constant = loss, loss.family, has_constant

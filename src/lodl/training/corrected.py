@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from itertools import combinations
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lodl._arrays import take_rows
-from lodl._typing import Array, Index, Masks
+from lodl._typing import Array, FilePath, Index, Masks
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss, is_squared_error, squared_error_loss
 from lodl.training._features import as_pandas, check_features, check_masks, inner_folds
@@ -67,7 +66,7 @@ class CorrectedPredictor(Predictor):
         """Return the bounded correction."""
         return np.clip(self.correction.predict(as_pandas(x)), -self.limit, self.limit)
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def save(self, folder: FilePath) -> None:
         path = self.write(folder, limit=self.limit.tolist())
         self.base.save(path / "base")
         self.correction.save(path / "correction")
@@ -148,8 +147,7 @@ class Nested:
     """Predictions of each mask's instances by models that have seen neither them nor the rest.
 
     If masks are a partition, each model leaves out two of its parts and serves two masks, which
-    takes fewer and better models than inner folds. The labels that a model leaves out choose its
-    number of steps at most.
+    takes fewer and better models than inner folds. Left-out labels choose the number of steps only.
     """
 
     def __init__(self, learner: Any, x: Any, y: Array, masks: Masks | None, seed: int) -> None:

@@ -1,7 +1,7 @@
 r"""Boosted trees of any framework: their objective, while they grow, as a model, and in files.
 
-Boosting takes Newton steps from a diagonal Hessian. A learned loss often has one of 0 or nearly so,
-and steps would be huge. So:
+Boosting takes Newton steps from a diagonal Hessian, which would be huge where a learned loss has a
+Hessian of nearly 0. So:
 
 - **Losses fitted to regrets** have their curvature plus its mean.
 - **Losses made of decisions** have a constant Hessian of 10 c, c = rms(gradient) / sd(label) at the
@@ -16,14 +16,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lodl._arrays import check_count
-from lodl._typing import Array
+from lodl._typing import Array, FilePath
 from lodl.errors import InvalidInputError
 from lodl.losses import LearnedLoss
 from lodl.training._features import as_rows, check_features
@@ -145,27 +144,24 @@ class Boosting(ABC):
         """Return the trees of the first rounds."""
 
     def run(
-        self,
-        n_rounds: int,
-        watched: tuple[Any, Array, LearnedLoss] | None = None,
-        patience: int = 1,
+        self, n_rounds: int, others: tuple[Any, Array, LearnedLoss] | None = None, patience: int = 1
     ) -> int:
         """Grow until `n_rounds` or out of patience. Returns the best round.
 
-        Watched are rows, predictions of shape (rows, outputs) before the first round, and losses.
+        `others` has the rows that stop it, their first predictions (rows, outputs), and their loss.
         """
         stopping = EarlyStopping(patience - 1, 1)
-        if watched is not None:
-            (rows, start, loss), margin = watched, watched[1]
+        if others is not None:
+            (rows, start, loss), margin = others, others[1]
             added = self.watch(rows)
         while True:
-            if watched is not None:
+            if others is not None:
                 score = loss.value(margin.reshape(loss.y.shape)).mean()
                 stopping.update(np.array([score]), self.n_rounds)
             is_done = not len(stopping.running) or self.n_rounds >= n_rounds
             if is_done or not self.grow():
                 return int(stopping.best_steps[0])
-            if watched is not None:
+            if others is not None:
                 margin = start + added().reshape(start.shape)
 
 
@@ -212,7 +208,7 @@ class BoostedPredictor(Predictor):
             total[:, outputs] += self.added(trees, rows).reshape(len(rows), -1)
         return total
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def save(self, folder: FilePath) -> None:
         names = ("n_rounds", "options", "categories", "output")
         parts = [{name: getattr(trees, name) for name in names} for trees in self.parts]
         path = self.write(folder, centre=self.centre.tolist(), parts=parts)

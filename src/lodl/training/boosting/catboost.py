@@ -16,13 +16,13 @@ from lodl._arrays import is_frame, require
 from lodl._typing import Array
 from lodl.losses import is_squared_error
 from lodl.training._features import as_pandas
-from lodl.training._learner import file_in, unusable
+from lodl.training._learner import file_in
 from lodl.training.boosting._learner import BoostingLearner
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Trees
 
 require("catboost", extra="catboost")
 
-from catboost import CatBoostError, CatBoostRegressor, Pool  # noqa: E402
+from catboost import CatBoostRegressor, Pool  # noqa: E402
 
 __all__ = ["CatBoostLearner"]
 
@@ -120,10 +120,7 @@ class CatBoostPredictor(BoostedPredictor):
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:  # noqa: ARG004
         names = (f"{path.name}_{i}.cbm" for i in range(trees.options["n_blocks"]))
         files = [file_in(path.parent, name) for name in names]  # ends at the first that is missing
-        try:
-            return [CatBoostRegressor().load_model(str(file)) for file in files]
-        except CatBoostError as error:
-            raise unusable(path.parent, f"its trees are missing or damaged ({error})") from error
+        return [CatBoostRegressor().load_model(str(file)) for file in files]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +128,7 @@ class CatBoostLearner(BoostingLearner):
     """Train a `CatBoostRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `loss_function` and `eval_metric`. The default
-    `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Columns of strings and
-    categories are categorical features.
+    `learning_rate` is 0.1: CatBoost's own depends on the number of trees. Strings are categories.
     """
 
     predictor = CatBoostPredictor

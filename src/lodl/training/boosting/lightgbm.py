@@ -11,7 +11,7 @@ from lodl._arrays import require
 from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.training._features import as_pandas, categories_of, with_categories
-from lodl.training._learner import file_in, unusable
+from lodl.training._learner import file_in
 from lodl.training.boosting._learner import BoostingLearner
 from lodl.training.boosting._lightgbm_text import checked_text
 from lodl.training.boosting._trees import BoostedPredictor, Boosting, BoostingObjective, Trees
@@ -96,16 +96,13 @@ class LightGBMPredictor(BoostedPredictor):
     @staticmethod
     def read_trees(path: Path, trees: Trees, content: dict[str, Any]) -> Any:
         file = file_in(path.parent, path.with_suffix(".txt").name)
-        try:
-            text = checked_text(
-                file.read_text(encoding="utf-8"),
-                n_features=content["n_features"],
-                n_outputs=len(content["centre"]) if trees.output is None else 1,
-                categories=trees.categories,
-            )
-            return lightgbm.Booster(model_str=text)
-        except (ValueError, lightgbm.basic.LightGBMError) as error:
-            raise unusable(path.parent, f"{file.name} is damaged ({error})") from error
+        text = checked_text(
+            file.read_text(encoding="utf-8"),
+            n_features=content["n_features"],
+            n_outputs=len(content["centre"]) if trees.output is None else 1,
+            categories=trees.categories,
+        )
+        return lightgbm.Booster(model_str=text)
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,8 +111,8 @@ class XGBoostLearner(BoostingLearner):
     """Train an `XGBRegressor` on a learned loss: see `lodl.training.boosting._learner`.
 
     All of its parameters are used except `objective`, `eval_metric` and `base_score`. XGBoost
-    itself handles missing values and, with `enable_categorical=True`, categories; a category that
-    did not occur in training counts as missing.
+    itself handles missing values and, with `enable_categorical=True`, categories; unseen categories
+    count as missing.
     """
 
     predictor = XGBoostPredictor

@@ -4,7 +4,6 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from lodl._arrays import require, take_rows
-from lodl._typing import Array, Masks
+from lodl._typing import Array, FilePath, Masks
 from lodl.errors import InvalidInputError, ModelFolderError
 from lodl.losses import LearnedLoss, is_squared_error
 from lodl.training._features import as_rows, check_features, count_items
@@ -53,7 +52,7 @@ class SklearnPredictor(Predictor):
         outputs = np.column_stack([model.predict(as_rows(x)) for model in self.models])
         return outputs.astype(np.float64, copy=False).reshape(len(x), *self.label_shape)
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def save(self, folder: FilePath) -> None:
         """Write the regressor to a folder in the format of skops, which is not a pickle."""
         io = require("skops.io", extra="sklearn")
         path = self.write(folder) / _FILE
@@ -146,9 +145,7 @@ class SklearnLearner(Learner):
             trained = descend(forms, x, loss, masks, steps, stops=stops)
         shape, n_features = loss.label_shape, x.shape[-1]
         counted = [(models, taken if n_steps is None else n_steps) for models, taken in trained]
-        return [
-            SklearnPredictor(m, shape, n_features, steps, is_linear=True) for m, steps in counted
-        ]
+        return [SklearnPredictor(m, shape, n_features, n, is_linear=True) for m, n in counted]
 
 
 class _Fold(Residuals):

@@ -80,13 +80,7 @@ class LinearForm:
 
 
 def descend(
-    forms: Sequence[LinearForm],
-    x: Any,
-    loss: LearnedLoss,
-    masks: Masks,
-    n_steps: int,
-    *,
-    stops: bool,
+    forms: list[LinearForm], x: Any, loss: LearnedLoss, masks: Masks, n_steps: int, *, stops: bool
 ) -> list[tuple[list[Any], int]]:
     """Train the form of each mask further on a loss. Returns models and steps of each form.
 
