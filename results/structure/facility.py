@@ -1,7 +1,7 @@
 """A mixed-integer program of about a second a solve: sites to open, at predicted operating costs.
 
-    python results/structure/facility.py SEED ours ...      # adds to rows.jsonl
-    python results/structure/facility.py SEED SPO+ ...      # three quarters of an hour each
+    python results/structure/facility.py SEED 1 2 default ...   # adds to rows.jsonl
+    python results/structure/facility.py SEED SPO+ ...          # ten minutes and more each
 
 Twenty sites may be opened to serve sixty customers, who may be served by several. Opening a site
 and shipping have known costs; what a site costs per unit that it handles (0.3 plus 0.3 of a

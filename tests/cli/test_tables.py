@@ -28,6 +28,14 @@ def read(tmp_path):
     return run
 
 
+def test_rows_in_another_order_need_the_column_that_names_them(read):
+    files = {"features": "day,a\n1,5\n2,6\n", "context": "day,room\n2,9\n1,8\n"}
+    with pytest.raises(InvalidInputError, match="'day' is in another order"):
+        read(**files)
+    assert read("day", **files)[2]["room"].tolist() == [8, 9]
+    read(features="a\n1\n2\n", context="a\n2\n3\n")  # other values: no names
+
+
 @pytest.mark.parametrize(
     "text",
     [

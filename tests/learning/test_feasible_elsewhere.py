@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lodl
-from lodl.errors import InvalidInputError, ProblemError, ShapeError
+from lodl.errors import InvalidInputError, ProblemError
 from lodl.learning._defaults import Schedule
 from lodl.learning._rounds import Evidence
 from lodl.oracle import Oracle
@@ -99,11 +99,20 @@ def test_sharing_saves_calls_and_decides_better_than_squared_error():
     assert regret < 0.5 * plain
 
 
-def test_contexts_that_seldom_allow_a_decision_do_not_share():
+def test_contexts_that_seldom_allow_a_decision_do_not_share(caplog):
     assert evidence(Sharing()).situation.is_shared
-    tiny = np.where(np.arange(N) < 3, 22.0, 3.0)
-    assert not evidence(Sharing(), tiny).situation.is_shared
     assert not evidence(Sacks()).situation.is_shared
+    exactly = LinearProgram(np.ones((1, 6)), "max", upper=1, integrality=1)
+    counts = [{"row_lower": k % 7, "row_upper": k % 7} for k in range(N)]
+    with caplog.at_level(logging.WARNING, logger="lodl"):
+        assert not evidence(exactly, counts).situation.is_shared
+    assert "Contexts allow 14% of the decisions of a few labels" in caplog.text
+
+
+def test_it_does_not_matter_which_instances_come_first():
+    order = np.argsort(-ROOM)
+    sorted_rooms = evidence(Sharing(), ROOM[order])
+    assert sorted_rooms.situation.is_shared
 
 
 def test_a_linear_program_knows_which_decisions_its_context_allows():
@@ -132,7 +141,12 @@ def test_a_decision_that_is_too_good_is_reported(caplog):
 
 
 def test_a_check_compares_feasibility_with_decisions():
-    check_problem(Sharing(), Y, context=ROOM)
+    assert "decisions of other instances, which `fit` shares" in str(
+        check_problem(Sharing(), Y, context=ROOM)
+    )
+    assert "With `are_feasible`" in str(check_problem(Sacks(), Y, context=ROOM))
+    with pytest.raises(ProblemError, match="allows 4 decisions of other instances that are better"):
+        check_problem(Careless(), Y, context=ROOM)
 
     class Refuses(Sharing):
         def are_feasible(self, zs, context):
@@ -140,6 +154,31 @@ def test_a_check_compares_feasibility_with_decisions():
 
     with pytest.raises(ProblemError, match="refuses 5 of 5 decisions that `solve` returned"):
         check_problem(Refuses(), Y, context=ROOM)
+    with pytest.raises(ProblemError, match="refuses 10 of 10 decisions that `solve` returned"):
+        evidence(Refuses())
+
+
+def test_the_callers_context_and_decisions_stay():
+    class Changes(Sharing):
+        def are_feasible(self, zs, context):
+            context["room"] -= 0.5
+            return zs @ WEIGHTS <= context["room"] + 0.5
+
+        def solve_many(self, y_hats, context):
+            return super().solve_many(y_hats, context["room"])
+
+    rooms = [{"room": room} for room in ROOM]
+    evidence(Changes(), rooms)
+    assert [context["room"] for context in rooms] == ROOM.tolist()
+
+
+def test_an_exception_is_named_with_its_instance():
+    class Raises(Sharing):
+        def are_feasible(self, zs, context):
+            raise RuntimeError("licence lost")
+
+    with pytest.raises(ProblemError, match="Instance 0: `are_feasible` raised RuntimeError"):
+        evidence(Raises())
 
 
 def test_another_shape_is_named():
@@ -147,7 +186,7 @@ def test_another_shape_is_named():
         def are_feasible(self, zs, context):
             return True
 
-    with pytest.raises(ShapeError, match="a truth value for each of 3 decisions, got shape"):
+    with pytest.raises(ProblemError, match="Instance 0: `are_feasible` must return an array of"):
         evidence(Wrong())
     with pytest.raises(InvalidInputError, match="LinearProblem` that has `are_feasible`"):
         Oracle(Sacks()).sample(Y, n_samples=2, context=ROOM, slopes=True).pool()

@@ -113,6 +113,19 @@ def test_it_is_the_last_step_of_a_pipeline():
 
 
 @pytest.mark.slow
+def test_a_pipeline_is_cross_validated_with_routing_and_weights():
+    pipeline = make_pipeline(StandardScaler(), quick())
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert np.isfinite(cross_val_score(pipeline, X, Y, cv=2)).all()
+    model = quick().fit(X, Y)
+    twice = np.r_[0:20, 0:40]  # the first half counts twice
+    weights = np.repeat([2.0, 1.0], 20)
+    assert model.score(X, Y, sample_weight=weights) == pytest.approx(
+        model.score(X[twice], Y[twice])
+    )
+
+
+@pytest.mark.slow
 def test_folds_are_scored_by_regret():
     scores = cross_val_score(quick(), X, Y, cv=2, scoring=regret_scorer())
     expected = [
@@ -166,7 +179,7 @@ def test_requests_can_be_changed():
     model = quick().set_fit_request(context="capacities").set_score_request(context=False)
     requests = model.get_metadata_routing()
     assert requests.fit.requests == {"context": "capacities", "groups": True, "validation": None}
-    assert requests.score.requests == {"context": False}
+    assert requests.score.requests == {"context": False, "sample_weight": None}
     scorer = regret_scorer().set_score_request(context="capacities")
     scores = cross_val_score(
         model, X, Y, cv=2, scoring=scorer, params={"capacities": CONTEXT}, error_score="raise"

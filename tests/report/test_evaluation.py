@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from lodl.report import Evaluation
+from lodl.report import BASELINE, PLAIN, Evaluation
 
 
 def make(**regrets: list[float]) -> Evaluation:
@@ -87,3 +87,13 @@ def test_the_validation_instances_of_a_fit_are_rows_too(fit_result):
 def test_the_record_is_plain_data():
     numbers = json.loads(json.dumps(asdict(make(plain=[1.0] * 6, model=[0.5] * 6))))
     assert numbers["regrets"]["model"] == [0.5] * 6
+
+
+def test_a_model_that_is_the_plain_one_is_compared_with_another_only_if_that_is_clearly_better():
+    ours = np.random.default_rng(0).exponential(size=50)
+    rows = {PLAIN: ours, BASELINE: ours - 0.01 * np.random.default_rng(1).normal(size=50) - 0.001}
+    level = Evaluation.of({**rows, "this model": ours}, np.ones(50))
+    assert level.verdict.startswith("This model decides like the plain model: regret")
+    rows[BASELINE] = ours / 2
+    clear = Evaluation.of({**rows, "this model": ours}, np.ones(50))
+    assert clear.verdict.startswith("Use squared error instead")

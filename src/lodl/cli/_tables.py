@@ -43,6 +43,8 @@ def read_data(
         distinct = ", ".join(dict.fromkeys(map(str, columns)))
         listed = f" The columns are {distinct}." if columns else ""
         raise InvalidInputError(f"`names` must be a column, got {names!r}.{hint}{listed}")
+    if names is None:
+        _check_order({what: table for what, table in tables.items() if is_frame(table)})
     first = None
     for what, table in tables.items():
         if names is not None and is_frame(table) and names in table.columns:
@@ -59,6 +61,20 @@ def read_data(
         texts = x.select_dtypes(exclude=["number", "bool", "boolean"])
         x = x.astype(dict.fromkeys(texts, "category"))
     return x, y, contexts
+
+
+def _check_order(frames: Mapping[str, Any]) -> None:
+    """Refuse a column that two files have in different orders: it must name the instances."""
+    known: dict[str, list[str]] = {}
+    for what, frame in frames.items():
+        for column in frame.columns:
+            texts = frame[column].astype(str).tolist()
+            before = known.setdefault(column, texts)
+            if texts != before and sorted(texts) == sorted(before):
+                raise InvalidInputError(
+                    f"`{what}` must have its rows in the order of the other files, but {column!r} "
+                    f"is in another order. If it names the instances, add --id {column}."
+                )
 
 
 def _ids(column: Any) -> Any:

@@ -269,13 +269,22 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         n_calls = oracle.n_calls - n_before
         return Evaluation.of(regrets, samples.optimum, unit=result.unit, n_calls=n_calls)
 
-    def score(self, X: Features, y: npt.ArrayLike, context: Context = None) -> float:
+    def score(
+        self,
+        X: Features,
+        y: npt.ArrayLike,
+        context: Context = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
         """Return the share of the mean label's regret that is avoided: 1 is perfect, 0 is none."""
         labels, contexts = new_instances(self._result, X, y, context, in_score=True)
         mean = np.reshape(self._result.mean_label, labels.shape[1:])
         y_hats = np.stack(np.broadcast_arrays(self._for_solver(self.predict(X)), mean))
         regret = self._calls.regret(y_hats, labels, context=contexts)
-        ours, constants = regret[:, np.isfinite(regret).all(axis=0)].mean(axis=1)
+        known = np.isfinite(regret).all(axis=0)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        ours, constants = np.average(regret[:, known], axis=1, weights=weights)
         if constants == 0:
             return 1.0 if ours == 0 else -np.inf
         return float(1 - ours / constants)

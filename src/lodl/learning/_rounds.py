@@ -30,7 +30,8 @@ _LEAST = 0.1  # least regret that weighs an instance's squared error, as a share
 _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
 _FEW_NEW = 0.1  # share of predictions that lead to new decisions, after which rounds end
 _MOST_SHARING = 10_000  # instances with contexts that share their decisions
-_N_TRIED = 3  # labels whose decisions show whether they do; their calls are made anyway
+_N_TRIED = 10  # labels whose decisions show whether they do; these calls are needed anyway
+_ALLOWED = "Contexts allow %.0f%% of the decisions of a few labels, so decisions %s shared."
 _CLEARLY = 1e-3  # share of a typical regret by which a decision is better, not rounded
 _BETTER = (
     "`are_feasible` allows decisions that are better than the solver's at %d of %d labels: it "
@@ -57,6 +58,7 @@ class Evidence:
     max_seconds: float
     slopes: bool  # whether answers have slopes, which decision families need
     by_estimate: bool = False  # whether predictions are scored without calls
+    is_by_loss: bool = False  # whether a loss has scored them, not known decisions
     samples: Samples = field(init=False)
     at_labels: Samples = field(init=False)  # answers about points around labels
     new_shares: list[float] = field(default_factory=list)  # of new decisions in each round
@@ -192,6 +194,7 @@ class Evidence:
             return self.samples.pool().regrets_at(points.reshape(len(points), -1))
         if self.is_near:
             return cheapest_known(self.learn(self.families[0]), y_hat)
+        self.is_by_loss = True
         return self._estimate.value(y_hat) if self.families else np.zeros(len(y_hat))
 
     @cached_property
@@ -227,13 +230,19 @@ class Evidence:
 
 
 def _are_often_allowed(oracle: Oracle, instances: Instances) -> bool:
-    """Return whether contexts often allow the decisions of a few labels, which are known."""
+    """Return whether contexts often allow the decisions of a few labels."""
     if len(instances) > _MOST_SHARING:
         return False
-    few = instances.take(np.arange(min(_N_TRIED, len(instances))))
-    samples = oracle.sample(few, AT_LABELS, 0, slopes=True)
-    is_allowed = samples.are_allowed_for(instances)
-    return is_allowed is not None and float(is_allowed.mean()) > _OFTEN
+    rows = np.unique(np.linspace(0, len(instances) - 1, _N_TRIED).astype(int))
+    samples = oracle.sample(instances.take(rows), AT_LABELS, 0, slopes=True)
+    are_allowed = samples.are_allowed_for(instances)
+    if are_allowed is None:
+        return False
+    samples.pool()  # raises if contexts refuse the solver's own decisions
+    share = float(are_allowed.mean()) if are_allowed.size else 0.0
+    log = _logger.info if share > _OFTEN else _logger.warning
+    log(_ALLOWED, 100 * share, "are" if share > _OFTEN else "are not")
+    return share > _OFTEN
 
 
 def _at_predictions(y: Array, y_hat: Array, family: Family | None, n_points: int) -> AtPredictions:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from lodl._arrays import context_of
 from lodl._digest import digest
 from lodl._html import notebook_html
-from lodl._typing import Array, Context, Decision, InstanceContext
+from lodl._typing import Array, Context, Decision, InstanceContext, Masks
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
+from lodl.oracle._feasible import REFUSES, feasible
 from lodl.oracle._first_look import (
     N_INSTANCES,
     N_POINTS,
@@ -27,8 +28,8 @@ from lodl.oracle._first_look import (
     kind_of,
     other_labels,
 )
-from lodl.oracle._guard import CtrlC, Guard
-from lodl.oracle._task import CHANGES_CONTEXT, PLAIN
+from lodl.oracle._guard import PLAIN, CtrlC, Guard
+from lodl.oracle._task import CHANGES_CONTEXT
 from lodl.problems._problem import HOW_TO_TRAVEL, LinearProblem, sign_of
 
 _TRY = "so decision families hold only near it: try"
@@ -38,6 +39,12 @@ _KINDS = {
     ObjectiveKind.KINKED: f"not affine: it has a kink at the label, {_TRY} `DirectedWeightedMAE`.",
 }
 _NEAR = " A call also brings the decisions next to its own."
+_SHARED = " Contexts allow %d of %d decisions of other instances, which `fit` shares."
+_ALONE = " With `are_feasible`, `fit` could share decisions among contexts, for far fewer calls."
+_TOO_GOOD = (
+    "`are_feasible` allows %d decisions of other instances that are better than the solver's: it "
+    "allows too much, or the solver is not exact."
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class ProblemReport:
     objective_kind: ObjectiveKind  #: How the objective depends on the label.
     #: Broken rules, with their instances.
     findings: dict[str, list[int]] = field(default_factory=dict)
-    has_neighbours: bool = False  #: Whether a call also brings the decisions next to its own.
+    remark: str = ""  #: What a call also brings, or what contexts share.
 
     @property
     def is_affine(self) -> bool:
@@ -73,7 +80,7 @@ class ProblemReport:
         return (
             f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
             f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} "
-            f"The objective is {_KINDS[self.objective_kind]}{_NEAR * self.has_neighbours}"
+            f"The objective is {_KINDS[self.objective_kind]}{self.remark}"
         )
 
     def _repr_html_(self) -> str:
@@ -93,11 +100,12 @@ def _report(
     guard: Guard, y: Array, context: Context, others: Array, scale: float, seed: int
 ) -> ProblemReport:
     rng, kinds = np.random.default_rng(seed), list[ObjectiveKind]()
-    findings, n_changed = dict[str, list[int]](), 0
+    findings, n_changed, trials = dict[str, list[int]](), 0, list[_Trial]()
     for instance, label in enumerate(y):
         noise = scale * rng.standard_normal((N_POINTS, *label.shape))
         own = context_of(context, instance)
         trial = _Trial(guard, label, own, label + noise, _digest_of(own))
+        trials.append(trial)
         for finding in _findings(trial):
             findings.setdefault(finding, []).append(instance)
         if not findings:
@@ -107,8 +115,13 @@ def _report(
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
-    kind, is_near = kind_of(kinds), guard.problem.has_neighbours(context_of(context, 0))
-    return ProblemReport(name, len(y), n_tried, n_changed, kind, findings, is_near)
+    remark = _NEAR if guard.problem.has_neighbours(context_of(context, 0)) else ""
+    if not findings and context is not None and isinstance(guard.problem, LinearProblem):
+        n_allowed, n_pairs, n_better = _elsewhere(trials)
+        remark = remark or (_SHARED % (n_allowed, n_pairs) if n_pairs else _ALONE)
+        if n_better:
+            findings[_TOO_GOOD % n_better] = list(range(len(y)))
+    return ProblemReport(name, len(y), n_tried, n_changed, kind_of(kinds), findings, remark)
 
 
 class _FaultError(Exception):
@@ -152,6 +165,15 @@ class _Trial:
                 return float(value)
         got = repr(value) if shape == () else f"shape {shape}"
         raise _FaultError(f"`objective` must return one number, got {got}.")
+
+    def allowed(self, zs: Sequence[Decision]) -> Masks | None:
+        """Return which decisions the context allows, or None if the problem cannot tell."""
+        if not isinstance(self.guard.problem, LinearProblem) or self.context is None:
+            return None
+        try:
+            return feasible(self.guard.problem, np.array(zs, np.float64), self.context)
+        except ProblemError as error:
+            raise _FaultError(str(error)) from error
 
     def call(self, owner: Any, method: str, *arguments: Any) -> Any:
         """Call a method of the guard or the problem, within the time limit."""
@@ -250,17 +272,24 @@ def _many(trial: _Trial) -> Iterator[str]:
 
 
 def _feasible(trial: _Trial) -> Iterator[str]:
-    if not isinstance(trial.guard.problem, LinearProblem):
-        return
-    zs = np.array(trial.decisions, dtype=np.float64)
-    allowed = trial.call(trial.guard.problem, "are_feasible", zs, trial.context)
-    if allowed is None:
-        return
-    if np.shape(allowed) != (len(zs),):
-        yield f"`are_feasible` must return shape ({len(zs)},), got {np.shape(allowed)}."
-    elif not np.all(allowed):
-        n_refused = int(np.sum(~np.asarray(allowed, dtype=bool)))
-        yield f"`are_feasible` refuses {n_refused} of {len(zs)} decisions that `solve` returned."
+    allowed = trial.allowed(trial.decisions)
+    if allowed is not None and not allowed.all():
+        yield REFUSES % (len(allowed) - allowed.sum(), len(allowed))
+
+
+def _elsewhere(trials: Sequence[_Trial]) -> tuple[int, int, int]:
+    """Return how many decisions of other instances are allowed, of how many; and are too good."""
+    n_allowed = n_pairs = n_better = 0
+    for trial in trials:
+        zs = [z for other in trials if other is not trial for z in other.decisions]
+        allowed = trial.allowed(zs) if zs else None
+        if allowed is not None:
+            sign = sign_of(trial.guard.problem)
+            best, *losses = (sign * trial.value(z, trial.y) for z in (trial.decisions[0], *zs))
+            is_better = np.array(losses) < best - RELATIVE * abs(best)
+            n_better += int((allowed & is_better).sum())
+            n_allowed, n_pairs = n_allowed + int(allowed.sum()), n_pairs + len(zs)
+    return n_allowed, n_pairs, n_better
 
 
 def _label_is_best(trial: _Trial) -> Iterator[str]:

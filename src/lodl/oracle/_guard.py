@@ -1,11 +1,12 @@
 """The only caller of `solve`, which counts calls, limits their time and refuses None; Ctrl-C."""
 
+import copy
 import faulthandler
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from lodl.errors import ProblemError, ShapeError
 from lodl.oracle._failures import Options
 from lodl.problems import Problem
 
+PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to copy and compare; others may cache
 _GRACE = 2.0  # seconds between the alarm, which a solver may ignore, and the end of its process
 _UNLIMITED = nullcontext()
 _STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -126,6 +128,13 @@ def owned(z: Decision) -> Decision:
     if type(z) is dict:
         return {key: owned(value) for key, value in z.items()}
     return z
+
+
+def owned_context(context: Any) -> Any:
+    """Return a copy of a plain context, so that a problem cannot change the caller's."""
+    with suppress(Exception):  # it may hold an object that cannot be copied
+        return copy.deepcopy(context) if isinstance(context, PLAIN) else context
+    return context
 
 
 @contextmanager

@@ -13,18 +13,20 @@ import numpy.typing as npt
 
 from lodl._arrays import context_of
 from lodl._typing import Array, Masks
-from lodl.errors import InvalidInputError, ShapeError, StoreError
+from lodl.errors import InvalidInputError, ProblemError, StoreError
 from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, RETRY, Status, Tally, describe, listed
+from lodl.oracle._feasible import REFUSES, feasible
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
 from lodl.oracle._store import AnswerTable, Store
-from lodl.problems import LinearProblem, Problem
+from lodl.problems import Problem
 from lodl.problems._problem import describe as describe_problem
 from lodl.problems._problem import sign_of
 from lodl.problems._regret import SLIGHT, check_sense_of, regret_of
 
 _logger = logging.getLogger(__name__)
 
+_MOST_REFUSED = 0.05  # share of labels whose decision may break its own context, by rounding
 _MAX_READ = 2**17  # numbers that are read or drawn together
 _MAX_KEPT = 16  # times as many numbers in points that are kept: 16 MB
 
@@ -231,6 +233,10 @@ class Samples:
                 "one context may not be in another. A `lodl.LinearProblem` that has `are_feasible` "
                 "knows."
             )
+        (own,) = np.nonzero(pool.met[:, 0] >= 0)
+        n_refused = int((~is_allowed[own, pool.met[own, 0]]).sum())
+        if n_refused > _MOST_REFUSED * len(own):
+            raise ProblemError(REFUSES % (n_refused, len(own)))
         rows, columns = np.nonzero(pool.met >= 0)
         is_allowed[rows, pool.met[rows, columns]] = True  # an instance's own, but for rounding
         return replace(pool, is_allowed=is_allowed)
@@ -244,19 +250,16 @@ class Samples:
 
     def are_allowed_for(self, instances: Instances) -> Masks | None:
         """Return which of these decisions the contexts of instances allow, None if unknown."""
-        if not isinstance(self.problem, LinearProblem):
-            return None
         slopes = sign_of(self.problem) * self._decisions.gradient
         zs = slopes.reshape(len(slopes), *self.y.shape[1:])
         are_allowed = np.empty((len(instances), len(zs)), dtype=bool)
         for i, row in enumerate(are_allowed):
-            allowed = self.problem.are_feasible(zs, context_of(instances.context, i))
+            try:
+                allowed = feasible(self.problem, zs, context_of(instances.context, i))
+            except ProblemError as error:
+                raise ProblemError(f"Instance {i}: {error}") from error
             if allowed is None:
                 return None
-            if np.shape(allowed) != row.shape:
-                wanted = f"a truth value for each of {len(zs)} decisions"
-                got = f"shape {np.shape(allowed)}"
-                raise ShapeError(f"`are_feasible` must return {wanted}, got {got}.")
             row[:] = allowed
         return are_allowed
 

@@ -1,11 +1,10 @@
 """The work of one task in a worker: solver calls for some instances, scored as they return."""
 
-import copy
 import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +17,7 @@ from lodl._threads import one_blas_thread
 from lodl._typing import Array
 from lodl.errors import LodlError, OracleError, ProblemError
 from lodl.oracle._failures import OK, FailedCall, Failure, Options, Status, TaskError, what_failed
-from lodl.oracle._guard import CtrlC, Guard, owned
+from lodl.oracle._guard import PLAIN, CtrlC, Guard, owned, owned_context
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._store import NO_ANSWER, Block
 from lodl.problems import LinearProblem, Problem
@@ -30,7 +29,6 @@ from lodl.samplers import BLOCK_SIZE
 _BATCH_EDGES = (0, 21, 51, 101, 251, BLOCK_SIZE + 1)
 _MAX_TOGETHER = 4096  # calls of several instances in one batch
 CHANGES_CONTEXT = "`solve` or `objective` changes the context it is given; let it work on a copy."
-PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to copy and compare; others may cache
 _LARGEST = 1e300  # largest loss: regrets, and their sums, stay finite
 
 _kept = threading.local()  # the problem of this worker thread
@@ -130,7 +128,7 @@ class _Rows:
         self.guard, self.task, self.numbers, self.until = guard, task, numbers, until
         self.problem, self.sign = guard.problem, 1 if guard.problem.sense == "min" else -1
         self.y = read_only(task.instances.y[numbers.start : numbers.stop])
-        self.context = _owned_context(context_of(task.instances.context, numbers.start))
+        self.context = owned_context(context_of(task.instances.context, numbers.start))
         self.n_done, self.width = 0, task.stop - task.start  # columns
         self.answers = np.full((len(numbers), self.width), NO_ANSWER)
         self.loss, self.status = self.answers["loss"], self.answers["status"]
@@ -315,13 +313,6 @@ def _blocks(task: Task, done: list[_Rows], failures: list[Failure]) -> list[Bloc
     start = max(task.start - 1, 0)
     points = Block(of_points, start, answers[:, n_labels:], slopes, messages[1])
     return [block for block in (labels, points) if block.answers.size]
-
-
-def _owned_context(context: Any) -> Any:
-    """Return a copy of a plain context, so that a solver cannot change the caller's."""
-    with suppress(Exception):  # it may hold an object that cannot be copied
-        return copy.deepcopy(context) if isinstance(context, PLAIN) else context
-    return context
 
 
 def content(context: Any) -> bytes | None:

@@ -17,6 +17,7 @@ from lodl.errors import DataError
 from lodl.report.page import Cell, Table
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
+_KNOWN = "Regrets are of known decisions"
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
 PLAIN = "plain model"  #: Name of the plain model's trial.
 MEAN_LABEL = "mean label"  #: Name of the mean training label as a prediction.
@@ -215,7 +216,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FitResult:
     """The result of one `fit`: trials, selection, gain and cost.
 
@@ -244,6 +245,7 @@ class FitResult:
     n_features: int
     feature_names: tuple[str, ...] | None = None
     takes_frames: bool = False  #: Whether the models get features as a frame.
+    is_by_loss: bool = False  #: Whether a loss compared the models, as calls were too few.
     has_context: bool
     mean_label: tuple[float, ...]  #: Mean training label, flattened.
     n_calls: int
@@ -354,6 +356,12 @@ class FitResult:
         advice = "This may be chance; use more validation instances to find out."
         return f"No clear gain: {numbers}. {advice}"
 
+    def __repr__(self) -> str:
+        return f"FitResult(selected={self.selected_name!r}, n_trials={len(self.trials)})"
+
+    def __str__(self) -> str:
+        return self.summary()
+
     def summary(self) -> str:
         """Return verdict, selection, cost and all trials as text of at most 80 columns."""
         rows = self.table().texts()
@@ -384,8 +392,9 @@ class FitResult:
         """Return sentences on what may surprise in the table of trials."""
         best = min(self.trials, key=lambda trial: trial.regret)
         selected, remarks = self.trials[self.selected], []
-        if any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
-            remarks = [f'Regrets are of known decisions, except in rows "{BY_THE_SOLVER[2:]}".']
+        if self.is_by_loss or any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
+            values = "Values are of a learned loss, not regrets" if self.is_by_loss else _KNOWN
+            remarks = [f'{values}, except in rows "{BY_THE_SOLVER[2:]}".']
         if selected.name.startswith("average") and not best.name.startswith("average"):
             remarks.append("A single loss is selected only if it is clearly better.")
         return remarks

@@ -82,9 +82,14 @@ class Evaluation:
 
     @property
     def reference(self) -> str:
-        """Name of the best of the other models, with which the evaluated one is compared."""
-        *others, _ = self.regrets
-        return min(others, key=self.means.__getitem__)
+        """Name of the best of the other models, with which the evaluated one is compared.
+
+        If the evaluated model decides like the plain one, only a clearly better one counts more.
+        """
+        *others, last = self.regrets
+        best = min(others, key=self.means.__getitem__)
+        is_plain = self.regrets.get(PLAIN) == self.regrets[last]
+        return PLAIN if is_plain and self.gain(best).high >= 0 else best
 
     def compared(self, name: str) -> str:
         """Return whether the evaluated model is "better" or "worse" than another, as a word."""
