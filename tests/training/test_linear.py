@@ -51,6 +51,19 @@ def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
         assert got[k] == pytest.approx(loss.value(y_hat)[~mask].mean(), rel=1e-5)
 
 
+@pytest.mark.parametrize("n_out", [30, 1000])
+def test_enough_instances_stop_a_model_or_all_if_they_are_few(monkeypatch, n_out):
+    monkeypatch.setattr(linear, "_ENOUGH", 200)
+    n, seen = 5000, []
+    x, loss = weighted_loss(n)
+    masks = np.arange(n)[np.newaxis] >= n_out
+    descent = Descent([Standardised(x, loss.y, masks[0])], loss, masks)
+    monkeypatch.setattr(linear._Batch, "value", lambda batch, _, v: seen.append(batch) or v)
+    descent.scores(np.zeros((1, 4, 2)), descent.batches, np.arange(1))
+    n_seen = sum(len(batch.offset) for batch in seen)
+    assert min(200, n_out) <= n_seen <= min(300, n_out)
+
+
 def test_batches_reach_the_optimum_that_all_instances_at_once_reach(monkeypatch):
     x, loss = weighted_loss(1000)
     learner = LinearLearner()
@@ -108,14 +121,15 @@ def test_few_features_need_no_ridge_penalty():
     assert [part.ridge for part in LinearLearner().prepare(x, y)] == [1e-6]
 
 
+@pytest.mark.parametrize("batch_size", [20, 50])
 @pytest.mark.parametrize("n_all_taken", [0, 100])
 @pytest.mark.parametrize("family", [DecisionHinges(), DecisionRanking()], ids=str)
 def test_shared_decisions_train_the_models_that_their_arrays_train(
-    monkeypatch, family, n_all_taken
+    monkeypatch, family, n_all_taken, batch_size
 ):
     monkeypatch.setattr("lodl.losses._fit_shared._N_ALL_TAKEN", n_all_taken)
     monkeypatch.setattr("lodl.losses._shared_slopes._MAX_NUMBERS", 0)
-    monkeypatch.setattr(linear, "_BATCH_SIZE", 20)
+    monkeypatch.setattr(linear, "_BATCH_SIZE", batch_size)
     train = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).splits.train
     problem = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).problem
     samples = Oracle(problem, progress=False).sample(train.y, n_samples=2, slopes=True)
