@@ -392,18 +392,11 @@ class FitResult:
 
     def table(self) -> Table:
         """Return a row for each trial."""
-        regrets = number_cells(trial.regret for trial in self.trials)
-        rows = tuple(
-            (
-                Cell(trial.name),
-                regret,
-                Cell.of_number(trial.round, "{:d}"),
-                Cell.of_number(trial.n_calls, "{:,}"),
-                Cell.of_number(trial.seconds, "{:.1f}"),
-            )
-            for trial, regret in zip(self.trials, regrets, strict=True)
-        )
-        return Table("Trials", ("trained on", "regret", "round", "calls", "seconds"), rows)
+        regrets, rows = number_cells(trial.regret for trial in self.trials), []
+        for trial, regret in zip(self.trials, regrets, strict=True):
+            cost = Cell.of_number(trial.n_calls, "{:,}"), Cell.of_number(trial.seconds, "{:.1f}")
+            rows.append((Cell(trial.name), regret, Cell.of_number(trial.round, "{:d}"), *cost))
+        return Table("Trials", ("trained on", "regret", "round", "calls", "seconds"), tuple(rows))
 
     def _repr_html_(self) -> str:
         header, *rows = self.table().texts()

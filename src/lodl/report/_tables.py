@@ -216,18 +216,13 @@ class Comparison:
         gains, first = self.gains(), next(iter(self.results))
         fits = self.results.values()
         cells = number_cells(mean for f in fits for mean in (f.mean_baseline, f.mean_selected))
-        rows = tuple(
-            (
-                Cell(name),
-                *islice(cells, 2),
-                Cell(str(gains[name]), gains[name].mean) if name in gains else Cell(""),
-                Cell.of_number(fit.n_calls, "{:,}"),
-                Cell.of_number(fit.seconds, "{:.1f}"),
-            )
-            for name, fit in self.results.items()
-        )
+        rows = []
+        for name, fit in self.results.items():
+            gain = Cell(str(gains[name]), gains[name].mean) if name in gains else Cell("")
+            cost = Cell.of_number(fit.n_calls, "{:,}"), Cell.of_number(fit.seconds, "{:.1f}")
+            rows.append((Cell(name), *islice(cells, 2), gain, *cost))
         columns = ("fit", "squared error", "regret", f"gain over {first}", "calls", "seconds")
-        return Table("Fits side by side", columns, rows)
+        return Table("Fits side by side", columns, tuple(rows))
 
     def sentences(self) -> list[str]:
         """Return a conclusion for each result but the first."""
