@@ -152,7 +152,5 @@ def are_explained(
 def decisions_of(answers: Answers) -> tuple[Index, Array]:
     """Return the number and the slope of each point's decision, shapes (K,) and (K, D)."""
     if answers.decision is None or answers.slope is None:
-        raise InvalidInputError(
-            "`samples` must have slopes for a decision family: sample with `slopes=True`."
-        )
+        raise InvalidInputError("`samples` must have slopes: decision families need `slopes=True`.")
     return answers.decision, answers.slope[answers.decision]

@@ -247,9 +247,7 @@ def load_loss(path: FilePath, y: npt.ArrayLike | None = None) -> LearnedLoss:
     if y is not None:
         checks.check_labels(y)  # outside the `try`: a bad argument is not the file's fault
     if Path(path).is_dir():
-        raise LossFileError(
-            f"{path} is a folder, not a loss file. A store is an argument of `lodl.Oracle`."
-        )
+        raise LossFileError(f"{path} is a folder, not a loss file. A store is for `lodl.Oracle`.")
     try:
         family, arrays, provenance = read_loss(Path(path))
         phi = {key.removeprefix("phi."): rows for key, rows in arrays.items() if key[:4] == "phi."}

@@ -74,9 +74,7 @@ class Quadratic(RidgeFamily):
         data = Standardised.of(answers)
         dim, rank = self.parameter_shapes(data.d.shape[1])["L"]
         squares = np.square(data.d[:, : dim if self.ridge else 0])
-        d32, squares32, regret32 = (
-            values.astype(np.float32) for values in (data.d, squares, data.regret)
-        )
+        d32, squares32, regret32 = (x.astype(np.float32) for x in (data.d, squares, data.regret))
 
         def objective(parameters: Array) -> tuple[float, Array]:
             factor, c = np.split(parameters.astype(np.float32), [dim * rank])

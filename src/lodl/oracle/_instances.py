@@ -127,14 +127,13 @@ class Draws:
             return np.array(exact[:, start:stop])
         points = np.empty((len(rows), stop - start, *y.shape[1:]))
         for place, row in enumerate(rows):
-            stream = {"seed": self.seed, "key": instances.stream(row)}
+            centred = y[place], centres[place], self.scale
+            stream: Any = {"seed": self.seed, "key": instances.stream(row)}
             for block in range(start // BLOCK_SIZE, -(-stop // BLOCK_SIZE)):
                 offset = block * BLOCK_SIZE
                 first, last = max(start - offset, 0), min(stop - offset, BLOCK_SIZE)
                 n = last if self._has_stable_prefix else BLOCK_SIZE
-                drawn = self.sampler.draw(
-                    y[place], centres[place], self.scale, **stream, block=block, n=n
-                )
+                drawn = self.sampler.draw(*centred, **stream, block=block, n=n)
                 points[place, offset + first - start : offset + last - start] = drawn[first:last]
         return points
 

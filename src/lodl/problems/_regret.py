@@ -108,7 +108,7 @@ def gradients(problem: Problem, zs: Any, y: Array, context: InstanceContext, sca
 
 
 def _numeric(problem: Problem, zs: Any, y: Array, context: InstanceContext, scale: Array) -> Array:
-    """Return the same derivatives, by differences of the objective, before the sign."""
+    """Return the derivative of each objective by central differences, shape (k, D)."""
     steps = np.broadcast_to(_STEP * np.asarray(scale), y.shape).ravel()
     moved = y.copy()
     flat = moved.reshape(-1)

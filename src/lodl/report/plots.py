@@ -60,9 +60,8 @@ def gain(model: Any, *, ax: Axes | None = None) -> Axes:
             axes.plot([avoided.low, avoided.high], [row, row], linewidth=3, **marks)
         axes.plot(avoided.mean, row, "o", markersize=8, markeredgecolor=PAPER, **marks)
     _name_rows(axes, [f"less than {name}" for name in names], margin=0.1)
-    axes.set_xlabel(
-        f"worse ◂ regret avoided{in_unit(evaluation.unit, ', ')} ▸ better", x=1, ha="right"
-    )
+    unit = in_unit(evaluation.unit, ", ")
+    axes.set_xlabel(f"worse ◂ regret avoided{unit} ▸ better", x=1, ha="right")
     return axes
 
 
