@@ -9,7 +9,6 @@ enough if labels are nearly linear in the features, then by trees, which also fi
 Trees that correct, and those whose predictions out of fold alone are needed, grow in larger steps.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,12 +60,12 @@ class BoostingLearner(PartsLearner):
                 )
 
     @property
-    @abstractmethod
-    def max_steps(self) -> int: ...
+    def max_steps(self) -> int:
+        return int(self.parameters["n_estimators"])
 
     @property
     def learning_rate(self) -> float:
-        return self.estimator.learning_rate or _DEFAULT_RATE
+        return float(self.parameters["learning_rate"] or _DEFAULT_RATE)
 
     @property
     def parameters(self) -> dict[str, Any]:

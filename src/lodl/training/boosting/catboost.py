@@ -28,11 +28,11 @@ __all__ = ["CatBoostLearner"]
 
 _BLOCK = 10  # trees per Newton step
 _LONG_BLOCK = 100  # trees per Newton step on squared error, which leads to the label
-_DEFAULTS = {"iterations": 1000, "learning_rate": 0.1, "allow_writing_files": False}
+_DEFAULTS = {"n_estimators": 1000, "learning_rate": 0.1, "allow_writing_files": False}
 
 _REPLACED = ("loss_function", "eval_metric", "early_stopping_rounds", "od_wait", "use_best_model")
 _ALIASES = {
-    **dict.fromkeys(("n_estimators", "num_boost_round", "num_trees"), "iterations"),
+    **dict.fromkeys(("iterations", "num_boost_round", "num_trees"), "n_estimators"),
     "random_state": "random_seed",
     "eta": "learning_rate",
     "verbose_eval": "verbose",
@@ -51,7 +51,7 @@ class CatBoostBoosting(Boosting):
             "thread_count": -1 if objective.is_large else 1,
             **_parameters(estimator),
             "loss_function": "RMSE" if self.margin.shape[1] == 1 else "MultiRMSE",
-            "iterations": self.size,
+            "n_estimators": self.size,
         }
         self.blocks: list[Any] = []
 
@@ -135,14 +135,6 @@ class CatBoostLearner(BoostingLearner):
     trees = CatBoostBoosting
     regressor = CatBoostRegressor
     fixed: ClassVar[dict[str, tuple[Any, ...]]] = {"loss_function": ("RMSE", "MultiRMSE", None)}
-
-    @property
-    def max_steps(self) -> int:
-        return int(self.parameters["iterations"])
-
-    @property
-    def learning_rate(self) -> float:
-        return float(self.parameters["learning_rate"])
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -122,10 +122,6 @@ class LightGBMLearner(BoostingLearner):
         "boosting_type": ("gbdt",),  # whose trees can be counted
     }
 
-    @property
-    def max_steps(self) -> int:
-        return int(self.estimator.n_estimators)
-
 
 def _data(x: Any, parameters: dict[str, Any], reference: Any = None) -> Any:
     # LightGBM changes the parameters that it is given.
