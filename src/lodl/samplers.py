@@ -128,7 +128,12 @@ class Sampler(ABC):
 class AllPerturbed(Sampler):
     r"""Gaussian noise on every coordinate, the default.
 
-    y_hat = y + scale * N(0, I)
+        y_hat = y + scale * N(0, I)
+
+    Example:
+        >>> noise = lodl.AllPerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
+        >>> (noise != 0).sum(axis=1)
+        array([3, 3, 3, 3])
     """
 
     scale: Scale = "auto"
@@ -165,6 +170,11 @@ class TwoPerturbed(Sampler):
         y_hat = y + scale * (e_i * N(0, 1) + e_j * N(0, 1)),   i != j
 
     A compromise between the other two.
+
+    Example:
+        >>> noise = lodl.TwoPerturbed().noise(np.random.default_rng(0), 4, label_shape=(3,))
+        >>> (noise != 0).sum(axis=1)
+        array([2, 2, 2, 2])
     """
 
     scale: Scale = "auto"

@@ -115,6 +115,12 @@ def squared_error_loss(y: npt.ArrayLike) -> LearnedLoss:
 
     Args:
         y: Labels, shape (n, *label_shape).
+
+    Example:
+        >>> y = np.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> loss = lodl.losses.squared_error_loss(y)
+        >>> loss.value(y), loss.value(y + 1) > 0
+        (array([0., 0.]), array([ True,  True]))
     """
     labels = check_labels(y)
     n, dim = len(labels), labels[0].size
