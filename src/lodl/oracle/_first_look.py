@@ -245,10 +245,8 @@ def verify(samples: Samples, run: _Run) -> None:
         other = f"The store holds answers of another problem: {differences}."
         raise StoreError(f"{other} Choose another store.")
     if not np.isfinite(now).any():
-        _logger.warning(
-            "%d of %d spot checks failed: %s The stored answers could not be verified.",
-            *(n_checks, n_checks, reasons),
-        )
+        message = "All %d spot checks failed: %s The stored answers could not be verified."
+        _logger.warning(message, n_checks, reasons)
         return
     if off.max() > _SAME:
         _logger.warning(
@@ -256,10 +254,8 @@ def verify(samples: Samples, run: _Run) -> None:
             "the largest regret among them: the solver is not exact, or not deterministic.",
             off.max(),
         )
-    _logger.info(
-        "Computed %d stored answers of %d instances again: the store is of this problem.",
-        *(n_checks, len(places)),
-    )
+    message = "Computed %d stored answers of %d instances again: the store is of this problem."
+    _logger.info(message, n_checks, len(places))
     samples.store.is_verified = True
 
 
