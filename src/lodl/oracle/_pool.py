@@ -14,6 +14,7 @@ _N_PER_STEP = 256  # instances whose costs are compared with all decisions at on
 _MAX_COMPARED = 20_000  # decisions
 _TOLERANCE = 1e-6  # share of the largest: difference between two answers about one decision
 _N_TYPICAL = 500  # labels' decisions whose regrets elsewhere are averaged if some are not allowed
+_FORBIDDEN = 1e300  # cost of a decision that an instance's context does not allow
 _STEP = 1e-3  # share of the labels' scale: step of the differences that slopes may come from
 _NOISE = 1e3 * np.finfo(np.float64).eps  # share of the costs that such a difference loses
 _MAX_LOST = 1e-2  # share of the largest gradient: beyond it, slopes mean nothing
@@ -133,7 +134,7 @@ class DecisionPool:
         for start in range(0, len(points), _N_PER_STEP):
             rows = slice(start, start + _N_PER_STEP)
             costs = constant + points[rows] @ gradient.T
-            yield start, costs if allowed is None else np.where(allowed[rows], costs, np.inf)
+            yield start, costs if allowed is None else np.where(allowed[rows], costs, _FORBIDDEN)
 
     def nearest(self, y_hat: Array | None, n: int) -> Index:
         """Return the decisions that matter most to each instance, shape (n, m), all different.
@@ -154,13 +155,16 @@ class DecisionPool:
         n_taken, n_near, others = min(n, len(self._compared)), [], []
         for parts in zip(*map(self._costs, points), strict=True):
             rows = np.arange(len(parts[0][1]))[:, np.newaxis]
-            met = self.met[parts[0][0] + rows[:, 0]]
+            numbers = parts[0][0] + rows[:, 0]
+            met = self.met[numbers]
             is_near = np.zeros((len(rows), len(self) + 1), dtype=bool)  # the last is no decision
             of_points = [costs for _, costs in parts]
             of_points += [2 * costs - of_points[0] for costs in of_points[1:]]  # beyond predictions
             for costs in of_points:
                 cheapest = np.argpartition(costs, n_taken - 1, axis=1)[:, :n_taken]
-                is_near[rows, self._compared[cheapest]] = np.isfinite(costs[rows, cheapest])
+                is_near[rows, self._compared[cheapest]] = True
+            if self.is_allowed is not None:
+                is_near[:, :-1] &= self.is_allowed[numbers]
             is_near[rows, met] = True
             is_near[rows, met[:, :1]] = is_near[:, -1:] = False
             n_near.append(is_near.sum(axis=1))
