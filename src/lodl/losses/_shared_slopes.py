@@ -6,6 +6,7 @@ every instance. If instances use all decisions, G d is one product for all of th
 own selection, its slopes are gathered when they are needed.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from lodl.errors import InvalidInputError
 from lodl.losses._family import Tensor, largest
 
 _MOST_MORE = 20  # times as many decisions as an instance's, whose products take less than gathering
-_MAX_AT_ONCE = 4e6  # slopes that are gathered at once: 32 MB
+_MAX_AT_ONCE = 4e6  # numbers that are gathered or multiplied at once: 32 MB
 _MAX_NUMBERS = 5e7  # slopes that are gathered for training: 200 MB in single precision
 
 
@@ -67,10 +68,12 @@ class SharedSlopes:
         return replace(self, gradient=self.gradient.to(dtype))
 
     def gaps(self, d: Tensor) -> Tensor:
-        if len(parts := self._parts(d)) > 1:
+        is_quick = isinstance(d, np.ndarray) and len(self.gradient) <= _MOST_MORE * self.shape[1]
+        is_gathered = self.decision is not None and not is_quick
+        n_each = math.prod(self.shape[1:]) if is_gathered else d.shape[1] * len(self.gradient)
+        if len(parts := self._parts(d, n_each)) > 1:
             return np.concatenate([self[rows].gaps(d[rows]) for rows in parts])
-        is_array, n_own = isinstance(d, np.ndarray), self.shape[1]
-        if self.decision is not None and (not is_array or len(self.gradient) > _MOST_MORE * n_own):
+        if is_gathered:
             return d @ self._slopes.swapaxes(-1, -2)
         n, m, dim = d.shape
         products = d.swapaxes(0, 1).reshape(m * n, dim) @ self.gradient.T
@@ -79,7 +82,7 @@ class SharedSlopes:
         return taken - _take(products, self.own[:, None])
 
     def mixed(self, weights: Tensor) -> Tensor:
-        if len(parts := self._parts(weights)) > 1:
+        if len(parts := self._parts(weights, math.prod(self.shape[1:]))) > 1:
             return np.concatenate([self[rows].mixed(weights[rows]) for rows in parts])
         if self.decision is not None:
             return weights @ self._slopes
@@ -88,12 +91,12 @@ class SharedSlopes:
         own = self.gradient[self.own] * weights.sum(-1)[..., None]
         return total.reshape(m, n, -1).swapaxes(0, 1) - own
 
-    def _parts(self, rows: Tensor) -> list[slice]:
-        """Return slices of instances whose gathered slopes need little memory. Torch takes all."""
-        n, n_numbers = len(rows), max(1, self.shape[1] * self.shape[2])
+    def _parts(self, rows: Tensor, n_each: int) -> list[slice]:
+        """Return slices of instances which need little memory with `n_each` numbers each."""
+        n = len(rows)
         if self.decision is None or not isinstance(rows, np.ndarray):
             return [slice(n)]
-        size = max(1, int(_MAX_AT_ONCE // n_numbers))
+        size = max(1, int(_MAX_AT_ONCE // max(1, n_each)))
         return [slice(start, start + size) for start in range(0, n, size)]
 
     @cached_property
