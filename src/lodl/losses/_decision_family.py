@@ -83,20 +83,11 @@ class DecisionFamily(Family):
         return {"regret": (n_decisions,), "slope": (n_decisions, dim), "w": (dim,)}
 
     def value(self, phi: Parameters, d: Tensor) -> Tensor:
-        return self._value(phi, d, gaps(phi["slope"], d))
+        return self.cost(phi, gaps(phi["slope"], d)) + (phi["w"][:, None] * d * d).sum(-1)
 
     def gradient(self, phi: Parameters, d: Tensor) -> Tensor:
-        return self._gradient(phi, d, gaps(phi["slope"], d))
-
-    def value_and_gradient(self, phi: Parameters, d: Tensor) -> tuple[Tensor, Tensor]:
-        gap = gaps(phi["slope"], d)
-        return self._value(phi, d, gap), self._gradient(phi, d, gap)
-
-    def _value(self, phi: Parameters, d: Tensor, gap: Tensor) -> Tensor:
-        return self.cost(phi, gap) + (phi["w"][:, None] * d * d).sum(-1)
-
-    def _gradient(self, phi: Parameters, d: Tensor, gap: Tensor) -> Tensor:
-        return mixed(self.by_gap(phi, gap), phi["slope"]) + 2 * phi["w"][:, None] * d
+        by_gap = self.by_gap(phi, gaps(phi["slope"], d))
+        return mixed(by_gap, phi["slope"]) + 2 * phi["w"][:, None] * d
 
     def fit(self, answers: Answers) -> dict[str, Array]:
         """Return the distinct decisions, and the weights of the squared error.
@@ -110,6 +101,7 @@ class DecisionFamily(Family):
         others = np.flatnonzero((regret > 0) | slope.any(axis=1))
         order = np.argsort(-(regret * count)[others], kind="stable")
         selected = others[order[: self.max_decisions]]
+        regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         mean, scale = max(float(answers.regret.mean()), 0.0), error_scale(answers.d)
         return self.made_of(*self._with_own(regret[selected], slope[selected]), mean, scale)
 
@@ -122,7 +114,6 @@ class DecisionFamily(Family):
         unit: float | None = None,
     ) -> dict[str, Any]:
         """Return the parameters of decisions, squared error of typical cost and scale included."""
-        regret = np.maximum(regret, 0.0)  # a heuristic solver may beat the label's decision
         w = mse_weights(max(self.min_weight, self.squared_error) * mean, scale)
         return {**self.scaled(regret, unit), "slope": slope, "w": w}
 

@@ -54,20 +54,6 @@ class DirectedQuadratic(RidgeFamily):
         spread = _spread(phi["L"], d, _project(phi["L"], d))
         return 2 * (spread + phi["floor"][:, None] * d)
 
-    def value_and_gradient(self, phi: Parameters, d: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both. With one error per instance, only rows of its signs are multiplied."""
-        if d.shape[1] > 1:
-            return super().value_and_gradient(phi, d)
-        factor, is_over, weighted = phi["L"], d >= 0, phi["floor"][:, None] * d
-        dim, every, by_column = d.shape[-1], is_over | ~is_over, is_over[..., : factor.shape[-1]]
-        # Number of each coordinate's row: instance, sign of the row, + of the column, coordinate.
-        number = 2 * (every[:, :, :1].cumsum(0) - 1) + ~is_over
-        number = (2 * number * dim + every.cumsum(-1) - 1)[:, 0]
-        over, under = (_rows_at(factor, number + sign * dim) for sign in (0, 1))
-        u = by_column * (d @ over) + ~by_column * (d @ under)
-        spread = (by_column * u) @ over.swapaxes(-1, -2) + (~by_column * u) @ under.swapaxes(-1, -2)
-        return (u * u).sum(-1) + (weighted * d).sum(-1), 2 * (spread + weighted)
-
     def curvature(self, phi: Parameters, d: Tensor) -> Tensor:
         factor = phi["L"]
         ones = 0 * d[..., : factor.shape[-1]] + 1
@@ -103,14 +89,6 @@ class DirectedQuadratic(RidgeFamily):
         factor = solution.swapaxes(1, 2)
         floor = np.full(dim, self.min_weight * np.square(factor).sum(axis=-1).mean())
         return {"L": data.factor(factor), "floor": data.weights(floor)}
-
-
-def _rows_at(factor: Tensor, number: Tensor) -> Tensor:
-    """Return rows of all factors, shape (n, D, k)."""
-    rows = factor.reshape(-1, factor.shape[-1])
-    if isinstance(rows, np.ndarray):
-        return rows[number]
-    return rows.index_select(0, number.reshape(-1)).reshape(*number.shape, -1)
 
 
 def _project(factor: Tensor, d: Tensor) -> Tensor:

@@ -249,6 +249,21 @@ def test_large_batches_are_evaluated_in_parts(loss, index, in_front, monkeypatch
     assert torch.allclose(by_func, leaf.grad)
 
 
+@pytest.mark.parametrize("in_front", [(), (2,)])
+@pytest.mark.parametrize("index", [None, [4, 0, 4, 1]])
+@pytest.mark.parametrize("max_at_once", [0, 2**21])
+def test_slopes_by_formula_are_those_of_autograd(loss, index, in_front, max_at_once, monkeypatch):
+    monkeypatch.setattr(_criterion, "_MAX_AT_ONCE", max_at_once)
+    monkeypatch.setattr(_criterion, "_N_CACHED", 20)
+    module = LearnedLossModule(loss, "sum", dtype=torch.float64)
+    y_hat = torch.as_tensor(predictions(N if index is None else len(index), *in_front))
+    leaf = y_hat.requires_grad_()
+    module(leaf, index).backward()
+    slopes = module.gradient(leaf, index)
+    assert not slopes.requires_grad
+    torch.testing.assert_close(slopes, leaf.grad)
+
+
 def test_large_batches_have_second_derivatives(monkeypatch):
     module = LearnedLossModule(learned(Quadratic()), reduction="sum").double()
     y_hat = torch.as_tensor(predictions(2))

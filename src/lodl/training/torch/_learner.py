@@ -251,8 +251,10 @@ def _criterion(loss: LearnedLoss, module: nn.Module) -> Criterion:
     unit = float(loss.value(mean).mean()) or 1.0
 
     def criterion(y_hat: Tensor, index: Tensor) -> Tensor:
-        is_whole = len(index) == loss.n_instances  # then in order
-        values: Tensor = losses(y_hat, None if is_whole else index)
+        at = None if len(index) == loss.n_instances else index  # all are in order
+        if torch.is_grad_enabled():  # then only the slope counts
+            return (losses.gradient(y_hat, at) / unit * y_hat).flatten(2).sum(dim=-1)
+        values: Tensor = losses(y_hat, at)
         return values / unit
 
     return criterion

@@ -189,22 +189,18 @@ def _train(
     parts = (np.flatnonzero(part) for part in (masks[0], ~masks[0]))
     inside, outside = (torch.as_tensor(part, device=features.device) for part in parts)
 
-    def score(losses: Tensor | None) -> Tensor:
+    def score(y_hat: Tensor | None) -> Tensor:
         if not stack.is_batched:
             return criterion(stack.predict(features[outside]), outside).mean(dim=-1)
-        is_out = ~is_in[stack.members]
-        if losses is None or losses.shape != is_out.shape:
-            rows = torch.arange(len(features), device=features.device)
-            losses = criterion(stack.predict(features), rows)
-        return (losses * is_out).sum(dim=1) / is_out.sum(dim=1)
-
-    def loss_inside(y_hat: Tensor, index: Tensor) -> Tensor:
-        return criterion(y_hat, inside[index])
+        is_out, rows = ~is_in[stack.members], torch.arange(len(features), device=features.device)
+        if y_hat is None or y_hat.shape[1] != len(rows):
+            y_hat = stack.predict(features)
+        return (criterion(y_hat, rows) * is_out).sum(dim=1) / is_out.sum(dim=1)
 
     stop = score if stops else None
     if stack.is_batched:
         return run(stack, features, criterion, stop, settings, is_in)
-    return run(stack, features[inside], loss_inside, stop, settings)
+    return run(stack, features[inside], lambda y, at: criterion(y, inside[at]), stop, settings)
 
 
 def run(
@@ -218,7 +214,7 @@ def run(
     """Take steps until every model has stopped, by its `score`. Returns them at their best.
 
     `is_in` says which instances each model learns from, (models, n), by default all of them. With
-    it, `score` is given the losses of the step.
+    it, `score` is given the predictions of the step. Only the slope of the criterion matters.
     """
     is_fused = features.device.type in ("cpu", "cuda")  # one call for all parameters
     optimiser = torch.optim.Adam(
@@ -227,19 +223,18 @@ def run(
     batches = _batches(len(features), settings.batch_size, settings.seed, features.device)
     stopping = EarlyStopping(None if score is None else settings.patience, len(stack.members))
 
-    def losses_of(index: Tensor) -> Tensor:
+    def predicted(index: Tensor) -> Tensor:
         is_whole = len(index) == len(features)  # then in order
-        y_hat = stack.predict(features if is_whole else features[index], training=True)
-        return criterion(y_hat, index)
+        return stack.predict(features if is_whole else features[index], training=True)
 
     for step, index in enumerate(batches):
-        losses = None if is_in is None else losses_of(index)
+        y_hat = None if is_in is None else predicted(index)
         is_scored = score is not None and step % settings.validate_every == 0
         if is_scored or step == settings.n_steps:
             scores = np.zeros(len(stack.members))
             if score is not None:
                 with torch.no_grad():
-                    scores = score(losses).double().cpu().numpy()
+                    scores = score(y_hat).double().cpu().numpy()
             if step == 0 and not np.isfinite(scores).all():
                 wanted = "finite before the training"
                 got = f"{scores}. Check the labels and what the module predicts"
@@ -250,12 +245,13 @@ def run(
                 break
             if not going_on.all():
                 stack.keep(going_on, optimiser)
-                losses = None
-        losses = losses_of(index) if losses is None else losses
+                y_hat = None
+        losses = criterion(predicted(index) if y_hat is None else y_hat, index)
         if is_in is not None:
             is_own = is_in[stack.members]
             losses = losses * (is_own if losses.shape == is_own.shape else is_own[:, index])
-        optimiser.zero_grad()
+        for rows in stack.parameters.values():  # `zero_grad` takes longer
+            rows.grad = None
         losses.mean(dim=-1).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     return stack.best_models(), stopping
