@@ -45,7 +45,8 @@ class CatBoostBoosting(Boosting):
 
     def __init__(self, estimator: Any, seed: int, x: Any, objective: BoostingObjective) -> None:
         self.table, self.margin, self.objective = _table(x), objective.start, objective
-        self.size = _LONG_BLOCK if is_squared_error(objective.loss) else _BLOCK
+        is_quick = _parameters(estimator)["learning_rate"] >= 0.5  # so half of the trees will do
+        self.size = _LONG_BLOCK // (1 + is_quick) if is_squared_error(objective.loss) else _BLOCK
         self.parameters = {
             "random_seed": seed,
             "thread_count": -1 if objective.is_large else 1,
