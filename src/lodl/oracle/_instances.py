@@ -101,8 +101,9 @@ class Draws:
         name = digest([type(sampler).__qualname__, sampler.settings(), seed, whole])
         own = None if centres is instances.y else np.asarray(centres)
         centre = repeat(b"") if own is None else _rows_of(own)
-        ids = _hashes(instances.ids, repeat(bytes.fromhex(name)), centre)
-        n_samples = check_count("n_samples", n_samples, minimum=0)
+        ids, n_samples = instances.ids, check_count("n_samples", n_samples, minimum=0)
+        if n_samples:  # else nothing is stored under them
+            ids = _hashes(ids, repeat(bytes.fromhex(name)), centre)
         return cls(sampler, seed, np.asarray(scale), n_samples, own, shape, ids)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Draws":

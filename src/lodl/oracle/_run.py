@@ -80,10 +80,11 @@ class Calls(NamedTuple):
 
 def pending(samples: Samples, *, retry: bool) -> list[Calls]:
     """Return the calls that the store lacks, each once. With `retry`, also calls that failed."""
-    numbers, is_repeated = np.arange(len(samples)), np.ones(len(samples), dtype=np.bool_)
-    ids = list(zip(samples.instances.ids, samples.draws[0].ids, strict=True))
-    first = dict(zip(reversed(ids), numbers[::-1].tolist(), strict=True))
-    is_repeated[list(first.values())] = False
+    numbers, is_repeated = np.arange(len(samples)), np.zeros(len(samples), dtype=np.bool_)
+    if len(set(samples.instances.ids)) < len(samples):
+        ids = list(zip(samples.instances.ids, samples.draws[0].ids, strict=True))
+        first = dict(zip(reversed(ids), numbers[::-1].tolist(), strict=True))
+        is_repeated[np.setdiff1d(numbers, list(first.values()))] = True
     calls = defaultdict[tuple[int, int], list[npt.NDArray[np.intp]]](list)
     for part in samples.parts():
         status = samples.table(part).status

@@ -19,7 +19,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,14 +92,14 @@ class _Index:
                 row = self._next.setdefault(row, number)
         self._n_rows += len(block.ids)
 
-    def find(self, ids: Iterable[bytes]) -> Iterator[tuple[Block, _Rows, _Rows]]:
+    def find(self, ids: Sequence[bytes]) -> Iterator[tuple[Block, _Rows, _Rows]]:
         """Yield blocks, rows of them, and the places of these rows' ids; the first answers first.
 
         A place is yielded with a block only once at a time. Rows that another thread adds meanwhile
         are not found.
         """
         n_rows, starts = self._n_rows, np.array(self._starts)
-        numbers = np.array([self._first.get(id_, -1) for id_ in ids], dtype=np.intp)
+        numbers = np.fromiter(map(self._first.get, ids, repeat(-1)), np.intp, len(ids))
         places = np.arange(len(numbers))
         while (is_known := (numbers >= 0) & (numbers < n_rows)).any():
             numbers, places = numbers[is_known], places[is_known]
@@ -109,7 +109,8 @@ class _Index:
                 yield self._blocks[number], numbers[rows] - starts[number], places[rows]
             if not self._next:
                 return
-            numbers = np.array([self._next.get(number, -1) for number in numbers.tolist()])
+            following = map(self._next.get, numbers.tolist(), repeat(-1))
+            numbers = np.fromiter(following, np.intp, len(numbers))
 
 
 @dataclass(frozen=True)
@@ -312,7 +313,7 @@ class Store:
         gradients, n_gradients = [np.empty((0, self.label_scale.size))], 0
         messages, first = dict[tuple[int, str], str](), 0
         for ids, n in columns:
-            for whole, rows, targets in self._read(ids).find(ids):
+            for whole, rows, targets in self._read(ids).find(ids if n else ()):
                 if not 0 <= whole.start < n:
                     continue
                 block = _taken(whole, rows, slopes=slopes)
