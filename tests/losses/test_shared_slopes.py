@@ -29,9 +29,11 @@ every_kind = pytest.mark.parametrize("few", [True, False])
 
 
 @every_kind
+@pytest.mark.parametrize("most_more", [1, 20])
 @pytest.mark.parametrize("max_at_once", [40, 1000])
-def test_products_are_those_of_the_array(monkeypatch, few, max_at_once):
+def test_products_are_those_of_the_array(monkeypatch, few, max_at_once, most_more):
     monkeypatch.setattr(_shared_slopes, "_MAX_AT_ONCE", max_at_once)
+    monkeypatch.setattr(_shared_slopes, "_MOST_MORE", most_more)
     shared, rng = slopes(few=few), np.random.default_rng(1)
     array = np.asarray(shared)
     assert shared.shape == array.shape

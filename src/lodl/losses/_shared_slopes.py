@@ -17,6 +17,7 @@ from lodl._typing import Array
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Tensor, largest
 
+_MOST_MORE = 20  # times as many decisions as an instance's, whose products take less than gathering
 _MAX_AT_ONCE = 4e6  # slopes that are gathered at once: 32 MB
 _MAX_NUMBERS = 5e7  # slopes that are gathered for training: 200 MB in single precision
 
@@ -68,12 +69,14 @@ class SharedSlopes:
     def gaps(self, d: Tensor) -> Tensor:
         if len(parts := self._parts(d)) > 1:
             return np.concatenate([self[rows].gaps(d[rows]) for rows in parts])
-        if self.decision is not None:
+        is_array, n_own = isinstance(d, np.ndarray), self.shape[1]
+        if self.decision is not None and (not is_array or len(self.gradient) > _MOST_MORE * n_own):
             return d @ self._slopes.swapaxes(-1, -2)
         n, m, dim = d.shape
         products = d.swapaxes(0, 1).reshape(m * n, dim) @ self.gradient.T
         products = products.reshape(m, n, -1).swapaxes(0, 1)
-        return products - _take(products, self.own[:, None])
+        taken = products if self.decision is None else _take(products, self.decision[:, None])
+        return taken - _take(products, self.own[:, None])
 
     def mixed(self, weights: Tensor) -> Tensor:
         if len(parts := self._parts(weights)) > 1:

@@ -94,16 +94,15 @@ class DecisionPool:
         """Return what decisions (n, m), by default all, cost more at each instance than its own."""
         if not len(self):
             return np.zeros((len(self.y), 0) if decisions is None else decisions.shape)
-        own = self.met[:, :1]
         if decisions is None:
             cost = self.constant + self.y @ self.gradient.T
-            return np.asarray(cost - np.take_along_axis(cost, own, axis=1))
-        regrets = np.empty(decisions.shape)
-        for column, numbers in enumerate(decisions.T):  # slopes of all columns would be too large
-            slope = self.gradient[numbers] - self.gradient[own[:, 0]]
-            extra = np.einsum("nd,nd->n", slope, self.y)
-            regrets[:, column] = self.constant[numbers] - self.constant[own[:, 0]] + extra
-        return regrets
+            cost -= np.take_along_axis(cost, self.met[:, :1], axis=1)
+            return np.asarray(cost)
+        costs = np.empty((len(decisions), 1 + decisions.shape[1]))
+        for column, numbers in enumerate((self.met[:, 0], *decisions.T)):  # all would be too large
+            extra = np.einsum("nd,nd->n", self.gradient[numbers], self.y)
+            costs[:, column] = self.constant[numbers] + extra
+        return np.asarray(costs[:, 1:] - costs[:, :1])
 
     def n_new(self, n_columns: int = 1) -> int:
         """Return how many answers of the last columns are decisions that no other answer has."""
@@ -139,16 +138,15 @@ class DecisionPool:
         return self._nearest[key]
 
     def _find_nearest(self, y_hat: Array | None, n: int) -> Index:
-        points = [self.y]
-        if y_hat is not None:
-            predicted = y_hat - self.centre
-            points += [predicted, 2 * predicted - self.y]
+        points = [self.y] if y_hat is None else [self.y, y_hat - self.centre]
         n_taken, n_near, others = min(n, len(self._compared)), [], []
         for parts in zip(*map(self._costs, points), strict=True):
             rows = np.arange(len(parts[0][1]))[:, np.newaxis]
             met = self.met[parts[0][0] + rows[:, 0]]
             is_near = np.zeros((len(rows), len(self) + 1), dtype=bool)  # the last is no decision
-            for _, costs in parts:
+            of_points = [costs for _, costs in parts]
+            of_points += [2 * costs - of_points[0] for costs in of_points[1:]]  # beyond predictions
+            for costs in of_points:
                 cheapest = np.argpartition(costs, n_taken - 1, axis=1)[:, :n_taken]
                 is_near[rows, self._compared[cheapest]] = True
             is_near[rows, met] = True
