@@ -108,14 +108,15 @@ def test_few_features_need_no_ridge_penalty():
     assert [part.ridge for part in LinearLearner().prepare(x, y)] == [1e-6]
 
 
+@pytest.mark.parametrize("batch_size", [20, 50])
 @pytest.mark.parametrize("n_all_taken", [0, 100])
 @pytest.mark.parametrize("family", [DecisionHinges(), DecisionRanking()], ids=str)
 def test_shared_decisions_train_the_models_that_their_arrays_train(
-    monkeypatch, family, n_all_taken
+    monkeypatch, family, n_all_taken, batch_size
 ):
     monkeypatch.setattr("lodl.losses._fit_shared._N_ALL_TAKEN", n_all_taken)
     monkeypatch.setattr("lodl.losses._shared_slopes._MAX_NUMBERS", 0)
-    monkeypatch.setattr(linear, "_BATCH_SIZE", 20)
+    monkeypatch.setattr(linear, "_BATCH_SIZE", batch_size)
     train = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).splits.train
     problem = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).problem
     samples = Oracle(problem, progress=False).sample(train.y, n_samples=2, slopes=True)

@@ -225,7 +225,6 @@ class Descent:
         phi, gap = (phi, slope.gaps(offset)) if is_quick else (gathered(phi), None)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
         unit = float(self.family.value(phi, offset).mean(dtype=np.float64)) or 1.0
-        self.n_stopping = np.maximum((~masks).sum(axis=1), 1)
         np.empty(_KEPT, dtype=np.uint8)
         self.batches = []
         for index in _divided(masks):
@@ -266,9 +265,9 @@ class Descent:
                     scores = self.scores(averaged, batches, running)
                 else:
                     at = batch.at(self._unscaled(w, running))
-                    values, places = batch.value(self.family, *at), enumerate(batch.stopping)
-                    scores = np.array([values[i, k].sum(dtype=np.float64) for k, i in places])
-                    scores /= self.n_stopping[running]
+                    values = batch.value(self.family, *at)
+                    own = [values[i, k] for k, i in enumerate(batch.stopping)]
+                    scores = np.array([v.sum(dtype=np.float64) / max(v.size, 1) for v in own])
                 going_on = stopping.update(scores, step)
                 best[running[stopping.is_better]] = averaged[stopping.is_better]
                 if step == n_steps or not going_on.any():
@@ -297,11 +296,12 @@ class Descent:
 
     def scores(self, w: Array, batches: "Sequence[_Batch]", running: Index) -> Array:
         """Return the mean loss of the instances that stop each running model."""
-        totals, v = np.zeros(len(running)), self._unscaled(w, running)
+        totals, v, n_seen = np.zeros(len(running)), self._unscaled(w, running), 0 * running
         for batch in batches:
             for i, part in enumerate(batch.stopping_parts()):
                 totals[i] += part.value(self.family, *part.at(v[i : i + 1])).sum(dtype=np.float64)
-        return np.asarray(totals / self.n_stopping[running])
+                n_seen[i] += len(part.offset)
+        return totals / np.maximum(n_seen, 1)
 
     def _unscaled(self, w: Array, running: Index) -> Single:
         """Return weights in the unit of the labels, relative to the first model's centre."""
@@ -336,48 +336,65 @@ class _Batch:
             yield _Batch(rows, phi, self.offset[at], share, [], gap)
 
     def at(self, v: Single) -> tuple[Single, ...]:
-        """Return errors, shape (n, models, D), and gaps s_k . d if that is quick."""
-        outputs = np.matmul(self.rows, v).reshape(*self.share.shape[::-1], -1)
-        d = outputs.swapaxes(0, 1) + self.offset
+        """Return weights, and the gaps s_k . d of their errors if that is quick."""
         if self.gap is None:
-            return (d,)
+            return (v,)
         gradient, decision = self.phi["slope"].gradient, self.phi["slope"].decision
         by_feature = (v.reshape(-1, v.shape[-1]) @ gradient.T).reshape(*v.shape[:2], -1)
         # Costs of decisions (models, P, n), relative to `offset`: this order suits maxima over P.
         costs = np.matmul(by_feature.swapaxes(1, 2), self.rows.swapaxes(1, 2))
         flat, (own, place) = costs.reshape(len(v), -1), self._places
         taken = costs if decision is None else flat.take(place, axis=1)
-        return d, (taken - flat.take(own, axis=1)).transpose(2, 0, 1) + self.gap
+        return v, (taken - flat.take(own, axis=1)).transpose(2, 0, 1) + self.gap
 
-    def value(self, family: Any, d: Single, *gap: Single) -> Any:
+    def _errors(self, v: Single) -> Single:
+        """Return errors, shape (n, models, D)."""
+        outputs = np.matmul(self.rows, v).reshape(*self.share.shape[::-1], -1)
+        return np.asarray(outputs.swapaxes(0, 1) + self.offset)
+
+    def value(self, family: Any, v: Single, *gap: Single) -> Any:
         """Return losses, shape (n, models)."""
+        d = self._errors(v)
         if not gap:
             return family.value(self.phi, d)
         return family.cost(self.phi, *gap) + (self.phi["w"][:, np.newaxis] * d * d).sum(-1)
 
-    def gradient(self, family: Any, d: Single, *gap: Single) -> Any:
+    def gradient(self, family: Any, v: Single, *gap: Single) -> Any:
         """Return the derivative of the models' mean losses by their weights."""
-        phi = self.phi
         if not gap:
-            return self._by_weight(family.gradient(phi, d))
-        total = family.by_gap(phi, *gap).transpose(1, 2, 0) * self.share.T[:, np.newaxis]
-        total = total.reshape(len(self.rows), -1)
-        slope, (own, place) = phi["slope"], self._places
-        shape = (len(self.rows), len(slope.gradient), len(d))
+            return self._by_weight(family.gradient(self.phi, self._errors(v)))
+        slope, (own, place), n = self.phi["slope"], self._places, len(self.offset)
+        by_gap = family.by_gap(self.phi, *gap).transpose(1, 2, 0)
+        total = by_gap.reshape(len(v), -1)
         if slope.decision is not None:
-            total, taken = np.zeros((shape[0], shape[1] * shape[2]), dtype=_SINGLE), total
+            total, taken = np.zeros((len(v), len(slope.gradient) * n), dtype=_SINGLE), total
             total[:, place.reshape(-1)] = taken
-        total[:, own] = 0.0  # slopes are relative to an instance's own decision
-        total[:, own] = -total.reshape(shape).sum(axis=1, keepdims=True)
-        by_decision = np.matmul(total.reshape(shape), self.rows).swapaxes(1, 2)
-        of_squares = self._by_weight(2 * phi["w"][:, np.newaxis] * d)
-        by_weight = by_decision.reshape(-1, shape[1]) @ slope.gradient
-        return by_weight.reshape(of_squares.shape) + of_squares
+            total[:, own] = by_gap[:, :1]  # which comes first, and whose place padding has
+        total[:, own] -= by_gap.sum(axis=1, keepdims=True)  # slopes are relative to it
+        by_decision = np.matmul(total.reshape(len(v), -1, n), self._weighted).swapaxes(1, 2)
+        by_weight = (by_decision.reshape(-1, len(slope.gradient)) @ slope.gradient).reshape(v.shape)
+        if len(v) == 1 or v.shape[1] ** 2 > n:
+            return by_weight + self._by_weight(2 * self.phi["w"][:, np.newaxis] * self._errors(v))
+        bend, at_zero = self._squares
+        return by_weight + at_zero + np.einsum("mfgj,mgj->mfj", bend, v)
 
     def _by_weight(self, by_output: Single) -> Any:
-        by_output = by_output * self.share[:, :, np.newaxis]
         by_row = by_output.swapaxes(0, 1).reshape(*self.rows.shape[:2], -1)
-        return np.matmul(self.rows.swapaxes(1, 2), by_row)
+        return np.matmul(self._weighted.swapaxes(1, 2), by_row)
+
+    @cached_property
+    def _weighted(self) -> Single:
+        """Features of each model times the weight of their instance in its gradient."""
+        n_items = self.rows.shape[1] // len(self.share)
+        return np.asarray(self.rows * np.repeat(self.share.T, n_items, axis=1)[..., np.newaxis])
+
+    @cached_property
+    def _squares(self) -> tuple[Single, Single]:
+        """Derivatives of the squared error by two features' weights, and its gradient at 0."""
+        pairs, w = self._weighted[..., np.newaxis] * self.rows[:, :, np.newaxis], 2 * self.phi["w"]
+        bend = np.matmul(pairs.reshape(*self.rows.shape[:2], -1).swapaxes(1, 2), w)
+        at_zero = np.matmul(self._weighted.swapaxes(1, 2), w * self.offset[:, 0])
+        return bend.reshape(*at_zero.shape[:2], *at_zero.shape[1:]), at_zero
 
     @cached_property
     def _places(self) -> tuple[Index, ...]:
