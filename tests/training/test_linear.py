@@ -51,6 +51,23 @@ def test_validation_losses_are_of_the_instances_outside_a_mask(overlap):
         assert got[k] == pytest.approx(loss.value(y_hat)[~mask].mean(), rel=1e-5)
 
 
+@pytest.mark.parametrize("n_out", [30, 1000])
+def test_enough_instances_stop_a_model_or_all_if_they_are_few(monkeypatch, n_out):
+    monkeypatch.setattr(linear, "_ENOUGH", 200)
+    n, sizes = 5000, []
+    x, loss = weighted_loss(n)
+    masks = np.arange(n)[np.newaxis] >= n_out
+    descent = Descent([Standardised(x, loss.y, masks[0])], loss, masks)
+
+    def value(batch, family, v):
+        sizes.append(len(batch.offset))
+        return v
+
+    monkeypatch.setattr(linear._Batch, "value", value)
+    descent.scores(np.zeros((1, 4, 2)), descent.batches, np.arange(1))
+    assert min(200, n_out) <= sum(sizes) <= min(300, n_out)
+
+
 def test_batches_reach_the_optimum_that_all_instances_at_once_reach(monkeypatch):
     x, loss = weighted_loss(1000)
     learner = LinearLearner()

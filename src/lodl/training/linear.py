@@ -34,6 +34,7 @@ _EVERY = 5  # steps between two validation scores
 _LEAST_GAIN = 1e-3  # share of a validation score by which a better one must be lower
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12  # Adam
 _BATCH_SIZE = 256  # instances per step
+_ENOUGH = 2000  # instances whose loss stops a model
 _MANY_BATCHES = 12  # about 3,000 instances: steps of one size do not get near the minimum
 _FINE = 0.05  # of the learning rate, when models have stopped at it
 _MEMORY = 0.95  # of the running mean of the weights, which counts if there are several batches
@@ -183,16 +184,16 @@ class LinearLearner(Learner):
 
 def _least_squares(rows: Array, targets: Array) -> tuple[Array, float]:
     """Return the solution with the ridge penalty of the least left-out error, and the penalty."""
-    n, x, mean = len(rows), rows[:, :-1], targets.mean(axis=0)
-    moments = x.T @ (targets - mean)
+    n, x, centred = len(rows), rows[:, :-1], targets - targets.mean(axis=0)
     value, vector = np.linalg.eigh(x.T @ x)
-    turned, along = x @ vector, vector.T @ moments
+    turned, along = x @ vector, vector.T @ (x.T @ centred)
     errors = []
     for ridge in _RIDGES:
         inverse = 1 / (np.maximum(value, 0.0) + ridge * n)
         seen = np.minimum(1 / n + np.square(turned) @ inverse, 1 - 1e-9)
-        residuals = targets - mean - turned @ (along * inverse[:, np.newaxis])
-        errors.append(float(np.square(residuals / (1 - seen)[:, np.newaxis]).sum()))
+        residuals = centred - turned @ (along * inverse[:, np.newaxis])
+        residuals /= (1 - seen)[:, np.newaxis]
+        errors.append(float(np.vdot(residuals, residuals)))
     best = int(np.argmin(errors))
     ridge = _RIDGES[best if errors[best] < (1 - _RIDGE_GAIN) * errors[0] else 0]
     gram = rows.T @ rows
@@ -298,6 +299,8 @@ class Descent:
         """Return the mean loss of the instances that stop each running model."""
         totals, v, n_seen = np.zeros(len(running)), self._unscaled(w, running), 0 * running
         for batch in batches:
+            if n_seen.min() >= _ENOUGH:  # at random, as batches are
+                break
             for i, part in enumerate(batch.stopping_parts()):
                 totals[i] += part.value(self.family, *part.at(v[i : i + 1])).sum(dtype=np.float64)
                 n_seen[i] += len(part.offset)
