@@ -7,7 +7,8 @@ python results/readme.py --picture # draw results/report.png: the report of the 
 
 Rounding differs between machines, and training may amplify it until another model is selected.
 Labels changed by one part in 10^14 show how far that moves the result. Data seeds 0 to 4 were
-looked at while the example was written, seeds 100 to 109 were not.
+looked at while the example was written, seeds 100 to 109 were not. The example has data seed 1,
+because with seed 0 machines select different models, and end at 0.026 or at 0.057.
 
 A line of README.md with a number, outside code, is a line that `lines` makes from results, or its
 numbers are in `SETTINGS`, with the file that says so. A test checks it.
@@ -62,7 +63,7 @@ def rounded(code: str, number: int) -> str:
 
 def reseeded(code: str, seed: int) -> str:
     """Return the example with other data."""
-    return replaced(code, "default_rng(0)", f"default_rng({seed})")
+    return replaced(code, "default_rng(1)", f"default_rng({seed})")
 
 
 def replaced(code: str, old: str, new: str) -> str:
