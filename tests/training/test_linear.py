@@ -134,6 +134,7 @@ def test_shared_decisions_train_the_models_that_their_arrays_train(
     monkeypatch.setattr("lodl.losses._fit_shared._N_ALL_TAKEN", n_all_taken)
     monkeypatch.setattr("lodl.losses._shared_slopes._MAX_NUMBERS", 0)
     monkeypatch.setattr(linear, "_BATCH_SIZE", batch_size)
+    monkeypatch.setattr(linear, "_are_own", lambda slope: False)  # steps of the same size
     train = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).splits.train
     problem = shortest_path(sizes=(50, 1, 1), grid=(3, 3)).problem
     samples = Oracle(problem, progress=False).sample(train.y, n_samples=2, slopes=True)
@@ -165,3 +166,17 @@ def test_training_uses_one_blas_thread(monkeypatch):
     watched = LearnedLoss(Watched(), loss.y, loss.phi, loss.errors, {})
     LinearLearner(n_steps=2).train(x, watched)
     assert set(n_threads) == {1}
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_outputs_take_the_same_steps_if_instances_have_decisions_of_their_own(monkeypatch, is_own):
+    monkeypatch.setattr(linear, "_are_own", lambda slope: is_own)
+    rng, spread = np.random.default_rng(0), np.array([1.0, 100.0])
+    x, y = rng.normal(size=(60, 3)), spread * rng.normal(size=(60, 2))
+    phi = {"regret": np.ones((60, 2)), "slope": rng.normal(size=(60, 2, 2)) / spread}
+    family = DecisionHinges(min_weight=0.0, max_decisions=2)
+    loss = LearnedLoss(family, y, {**phi, "w": np.zeros((60, 2))}, FitErrors.empty(60), {})
+    (before,), (after,) = (LinearLearner().train(x, loss, n_steps=n) for n in (0, 1))
+    moved = np.abs(after.constant - before.constant)
+    expected = np.full(2, np.sqrt(np.mean(y.std(axis=0) ** 2))) if is_own else y.std(axis=0)
+    np.testing.assert_allclose(moved, 0.03 * expected, rtol=1e-4)

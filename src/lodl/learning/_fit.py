@@ -126,6 +126,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     folds, y, schedule = trainer.folds, trainer.data.y, evidence.schedule
     is_affine, is_late = evidence.situation.is_affine, evidence.is_late
     board = Scoreboard(folds.validation, evidence.scored)
+    evidence.in_turn = lambda of: trainer.in_turn(of.model, of.round)
     evidence.start(baseline.y_hat - y)
     baseline = board.score(baseline, schedule.n_per_round if schedule.n_rounds else 0)
     if trainer.learner.max_steps and not is_late():
@@ -136,11 +137,13 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
             baseline, name=f"{BASELINE}, without early stopping", y_hat=y_hat, parts=parts
         )
         baseline = min(baseline, board.score(unstopped), key=board.mean)
+    has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
+    if has_right_model and evidence.is_apart:
+        evidence.schedule = replace(schedule, n_rounds=1)
     contenders = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
     last = [model for model in contenders if model.round == contenders[-1].round]
     losses = (of.loss for of in last if is_affine or of.loss.family.can_be_rounded)
     judge = next(losses, None)
-    has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
     shift = None
     if judge is not None and not is_affine:
         shift = partial(corrections.shifted_by_loss, loss=judge, folds=folds)
@@ -169,7 +172,9 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         if selected.shrinkage < 1 or board.is_clear(selected, corrected, OVER_CONSTANT):
             selected = min(selected, corrected, key=board.mean)
     if evidence.by_estimate and not is_late():
-        rivals = sorted([board.contenders[-1], *last], key=board.mean)
+        rivals = sorted(
+            last if evidence.is_apart else [board.contenders[-1], *last], key=board.mean
+        )
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
     return Outcome(board, baseline, corrected, selected)
 
@@ -196,6 +201,8 @@ def _by_the_solver(
         return baseline, selected if evidence.knows_enough else baseline
     evidence.by_estimate, board.validation = False, rows
     best = judged = board.add(evidence.judged(baseline, rows))
+    if selected is baseline and evidence.is_apart and rivals:
+        selected = rivals[0]  # few decisions near it are known
     if selected is baseline:
         return judged, judged
     for rival in dict.fromkeys((selected, *rivals)):

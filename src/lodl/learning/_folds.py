@@ -141,6 +141,11 @@ class Trainer:
             otherwise[is_left] = models[-1].predict(take_rows(self.data.x, np.flatnonzero(is_left)))
         return models, self.folds.joined(y_hats, otherwise)
 
+    def in_turn(self, models: Models, turn: int) -> Array:
+        """Return predictions of all instances, each by one of the models: the next every turn."""
+        y_hats, rows = [model.predict(self.data.x) for model in models], np.arange(len(self.data.y))
+        return np.stack(y_hats)[(rows + turn) % len(models), rows]
+
     def train_if_possible(self, loss: LearnedLoss) -> tuple[Models, Array] | None:
         """Return None if the estimator raises on a loss: the other losses can do without it."""
         try:

@@ -18,7 +18,7 @@ from lodl.learning._defaults import AT_LABELS, Schedule, Situation
 from lodl.learning._search import Contender
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
 from lodl.losses._family import mse_weights
-from lodl.losses._shared_slopes import gaps
+from lodl.losses._shared_slopes import are_apart, gaps
 from lodl.oracle import Instances, ObjectiveKind, Oracle, Samples
 from lodl.problems._problem import projected
 from lodl.report import BY_THE_SOLVER
@@ -59,6 +59,8 @@ class Evidence:
     slopes: bool  # whether answers have slopes, which decision families need
     by_estimate: bool = False  # whether predictions are scored without calls
     is_by_loss: bool = False  # whether a loss has scored them, not known decisions
+    is_apart: bool = False  # whether hardly two labels share a decision, as on a smooth set
+    in_turn: Callable[..., Array] = field(init=False)  # predictions by a contender's models in turn
     samples: Samples = field(init=False)
     at_labels: Samples = field(init=False)  # answers about points around labels
     new_shares: list[float] = field(default_factory=list)  # of new decisions in each round
@@ -125,6 +127,10 @@ class Evidence:
         self.samples = self.at_labels = labels.union(near[0]) if near else labels
         if self.instances.context is not None and self.situation.is_shared and self.slopes:
             self._warn_of_better_decisions()
+        if self.situation.is_shared and self.slopes and self.by_estimate:
+            self.is_apart = are_apart(self.samples.pool().met[:, 0])
+        if self.is_apart and self.families == self.situation.families():
+            self.families = self.families[:1]  # rankings learn from known decisions that are near
 
     def _warn_of_better_decisions(self) -> None:
         """Log a warning if decisions of other contexts are better than the solver's."""
@@ -152,7 +158,7 @@ class Evidence:
     @property
     def n_at_baseline(self) -> int:
         """Rounds at the baseline: at its predictions and, if a third follows, beyond them."""
-        return 1 + (self.is_near and (self.schedule.n_rounds or 0) > 2)
+        return 1 + ((self.is_near or self.is_apart) and (self.schedule.n_rounds or 0) > 2)
 
     def learn(
         self, family: Family, near: Array | None = None, *, holdout: float = 0.0
@@ -173,11 +179,13 @@ class Evidence:
     ) -> Contender:
         """Return a contender with its regrets; `n_points` answers at its predictions are kept."""
         sampler = _at_predictions(self.instances.y, contender.y_hat, family, n_points)
-        if n_points and self.is_near:
+        if n_points and (self.is_near or self.is_apart):
             # Hinges are highest beyond a prediction. The baseline is judged at its own at the end.
-            ats = [contender.y_hat, 2 * contender.y_hat - self.instances.y]
+            # Predictions of held-out instances alone left models unchecked where they are trained.
+            ats = [contender.y_hat, 2 * self.in_turn(contender) - self.instances.y]
             for at in ats[: self.n_at_baseline] if contender.is_baseline else ats[1:]:
-                self.samples = self.samples.union(self._sample(AdjacentVertices(at), _N_NEIGHBOURS))
+                near = AdjacentVertices(at) if self.is_near else AtPredictions(at, 1.0, 1)
+                self._add(self._sample(near, _N_NEIGHBOURS if self.is_near else 1))
         elif n_points:
             self._add(self._sample(sampler, n_points))
         if self.by_estimate:

@@ -20,6 +20,7 @@ from lodl.losses._family import Tensor, largest
 
 _MOST_MORE = 20  # times as many decisions as an instance's, whose products take less than gathering
 _MAX_AT_ONCE = 4e6  # numbers that are gathered or multiplied at once: 32 MB
+_APART, _FEWEST = 0.95, 50  # share and number of best decisions, if hardly two are the same
 _MAX_NUMBERS = 5e7  # slopes that are gathered for training: 200 MB in single precision
 
 
@@ -114,6 +115,11 @@ class SharedSlopes:
                 wanted = f"from 0 to {len(self.gradient) - 1}"
                 got = f"{array.min()} to {array.max()}"
                 raise InvalidInputError(f"`{name}.{part}` must be {wanted}, got {got}.")
+
+
+def are_apart(own: Tensor) -> bool:
+    """Return whether hardly two instances have the same best decision, as on a smooth set."""
+    return len(np.unique(own)) > max(_APART * len(own), _FEWEST)
 
 
 def gaps(slope: Tensor | SharedSlopes, d: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from lodl._arrays import check_count
 from lodl._threads import one_blas_thread
 from lodl._typing import Array, Index, Masks
 from lodl.losses import LearnedLoss, Parameters, is_squared_error
-from lodl.losses._shared_slopes import SharedSlopes, gathered
+from lodl.losses._shared_slopes import SharedSlopes, are_apart, gathered
 from lodl.training._features import Scaling, as_rows, check_masks, check_numbers, count_items
 from lodl.training._learner import EarlyStopping, Learner, Predictor, file_in, unusable
 from lodl.training._pulled import Pulled
@@ -31,6 +31,7 @@ _FILE = "model.safetensors"
 _RIDGES = (1e-6, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # shares of the variance
 _RIDGE_GAIN = 0.01  # least share of the left-out squared error that more than the least must save
 _EVERY = 5  # steps between two validation scores
+_MOST_APART = 10  # steps, if hardly two instances share a decision
 _LEAST_GAIN = 1e-3  # share of a validation score by which a better one must be lower
 _BETA1, _BETA2, _TINY = 0.9, 0.999, 1e-12  # Adam
 _BATCH_SIZE = 256  # instances per step
@@ -222,6 +223,11 @@ class Descent:
         phi = {name: values.astype(_SINGLE, copy=False) for name, values in loss.phi.items()}
         slope: Any = phi.get("slope")
         is_shared = isinstance(slope, SharedSlopes) and by_instance.shape[2] == 1
+        # Steps are shares of each output's deviation, or equal if instances share no decisions:
+        # Outputs that vary most would move too far before others do.
+        common = np.sqrt(np.square(self.spread).mean(axis=1, keepdims=True))
+        self.unit = (common if _are_own(slope) else self.spread) / self.spread
+        self.is_apart = _are_own(slope) and isinstance(slope, SharedSlopes)
         is_quick = is_shared and len(slope.gradient) * rows.shape[-1] <= math.prod(slope.shape[1:])
         phi, gap = (phi, slope.gaps(offset)) if is_quick else (gathered(phi), None)
         # Adam does not depend on the unit of the loss, but its numbers must stay in range.
@@ -253,13 +259,16 @@ class Descent:
         at: Any
         rate, steps = (0.03, 10) if self.family.uses_slopes else (0.01, 100)
         rate, patience = 0.1 if self.family.is_smooth else rate, steps if stops else None
+        if self.is_apart:  # known decisions say little far from the start; a running mean lags
+            n_steps = min(n_steps, _MOST_APART * (1 + (len(self.batches) > 1)))
+        every = 2 if self.is_apart else _EVERY
         stopping, best = EarlyStopping(patience, len(start), pace * _LEAST_GAIN), start.copy()
         w, averaged, batches = start, start, self.batches
         mean, square, is_large = 0 * w, 0 * w, len(batches) >= _MANY_BATCHES
         for step in range(n_steps + 1):
             running, batch = stopping.running, batches[step % len(batches)]
             at = None
-            if step == n_steps or (patience is not None and step % _EVERY == 0):
+            if step == n_steps or (patience is not None and step % every == 0):
                 if patience is None:
                     scores = np.zeros(len(w))
                 elif len(batches) > 1:
@@ -286,6 +295,7 @@ class Descent:
             square = _BETA2 * square + (1 - _BETA2) * gradient**2
             bias = np.sqrt(1 - _BETA2 ** (step + 1)) / (1 - _BETA1 ** (step + 1))
             bias *= pace if stops or not is_large else 1 - step / n_steps
+            bias *= self.unit[stopping.running, np.newaxis]
             w = w - rate * bias * mean / (np.sqrt(square) + _TINY)
             share = max(1 - _MEMORY, 1 / (step + 2))
             averaged = averaged + share * (w - averaged) if len(batches) > 1 else w
@@ -405,6 +415,11 @@ class _Batch:
         slope, n = self.phi["slope"], len(self.offset)
         numbers = (slope.own, slope.own if slope.decision is None else slope.decision)
         return tuple(n * number.T + np.arange(n) for number in numbers)
+
+
+def _are_own(slope: Any) -> bool:
+    """Return whether instances have decisions that hardly any other instance shares."""
+    return are_apart(slope.own) if isinstance(slope, SharedSlopes) else slope is not None
 
 
 def _divided(masks: Masks) -> list[Index]:
