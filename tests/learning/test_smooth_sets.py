@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 
 import lodl
 from lodl.learning._folds import Trainer
@@ -81,3 +82,11 @@ def test_a_right_linear_model_gets_no_rounds():
 def test_the_budget_holds(limit):
     _, model = fit(max_calls=limit * N + 20)
     assert model.result_.n_calls <= limit * N + 20
+
+
+def test_models_that_overfit_are_checked_at_held_out_predictions(monkeypatch):
+    def fails(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(Trainer, "in_turn", fails)
+    fit(estimator=DecisionTreeRegressor(random_state=0), n_rounds=3)
