@@ -127,8 +127,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
     folds, y, schedule = trainer.folds, trainer.data.y, evidence.schedule
     is_affine, is_late = evidence.situation.is_affine, evidence.is_late
     board = Scoreboard(folds.validation, evidence.scored)
-    can_turn = is_linear(baseline.model[0], trainer.data.x)  # others predict what they have seen
-    evidence.in_turn = lambda of: trainer.in_turn(of.model, of.round) if can_turn else of.y_hat
+    if is_linear(baseline.model[0], trainer.data.x):  # others predict what they have seen
+        evidence.in_turn = lambda of: trainer.in_turn(of.model, of.round)
     evidence.start(baseline.y_hat - y)
     baseline = board.score(baseline, schedule.n_per_round if schedule.n_rounds else 0)
     if trainer.learner.max_steps and not is_late():

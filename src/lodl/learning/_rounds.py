@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Evidence:
     by_estimate: bool = False  # whether predictions are scored without calls
     is_by_loss: bool = False  # whether a loss has scored them, not known decisions
     is_apart: bool = False  # whether hardly two labels share a decision, as on a smooth set
-    in_turn: Callable[..., Array] = field(init=False)  # predictions by a contender's models in turn
+    in_turn: Callable[[Contender], Array] = attrgetter("y_hat")  # or by its models in turn
     samples: Samples = field(init=False)
     at_labels: Samples = field(init=False)  # answers about points around labels
     new_shares: list[float] = field(default_factory=list)  # of new decisions in each round
