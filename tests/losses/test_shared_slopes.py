@@ -7,7 +7,7 @@ from lodl import DecisionHinges, DecisionRanking, LearnedLoss, load_loss
 from lodl.domains import TopK
 from lodl.errors import InvalidInputError, LossFileError
 from lodl.losses import FitErrors, _shared_slopes, fit_shared
-from lodl.losses._shared_slopes import SharedSlopes, bounds
+from lodl.losses._shared_slopes import SharedSlopes, are_apart, bounds
 from lodl.oracle import Oracle
 
 N, P, D = 7, 12, 4
@@ -142,3 +142,12 @@ def test_a_file_without_a_part_of_its_slopes_is_an_error(tmp_path):
     write_loss(path, family, arrays, {})
     with pytest.raises(LossFileError, match="must have the arrays `gradient`, `own`"):
         load_loss(path)
+
+
+def test_instances_are_apart_on_a_smooth_set_only():
+    rng, own = np.random.default_rng(0), np.arange(100)[:, np.newaxis]
+    smooth = rng.normal(size=(100, 12))
+    assert are_apart(smooth, own)
+    assert not are_apart(smooth, own // 2)  # two instances share a decision
+    assert not are_apart(smooth[:40], own[:40])  # too few to tell
+    assert not are_apart((smooth > 0).astype(float), own)  # sets of items, all different

@@ -129,7 +129,8 @@ class Evidence:
         if self.instances.context is not None and self.situation.is_shared and self.slopes:
             self._warn_of_better_decisions()
         if self.situation.is_shared and self.slopes and self.by_estimate:
-            self.is_apart = are_apart(self.samples.pool().met[:, 0])
+            pool = self.samples.pool()
+            self.is_apart = are_apart(pool.gradient, pool.met[:, 0])
         if self.is_apart and self.families == self.situation.families():
             self.families = self.families[:1]  # rankings learn from known decisions that are near
 

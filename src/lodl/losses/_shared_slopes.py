@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._typing import Array
+from lodl._typing import Array, Index
 from lodl.errors import InvalidInputError
 from lodl.losses._family import Tensor, largest
 
@@ -117,9 +117,16 @@ class SharedSlopes:
                 raise InvalidInputError(f"`{name}.{part}` must be {wanted}, got {got}.")
 
 
-def are_apart(own: Tensor) -> bool:
-    """Return whether hardly two instances have the same best decision, as on a smooth set."""
-    return len(np.unique(own)) > max(_APART * len(own), _FEWEST)
+def are_apart(gradient: Array, own: Index) -> bool:
+    """Return whether hardly two instances have the same best decision, as on a smooth set.
+
+    The same is true of few instances of a large combinatorial problem. Their decisions are made of
+    a few numbers, such as 0 and 1.
+    """
+    if len(np.unique(own)) <= max(_APART * len(own), _FEWEST):
+        return False
+    numbers = gradient[:_FEWEST][gradient[:_FEWEST] != 0]
+    return len(np.unique(numbers)) > len(numbers) / 2
 
 
 def gaps(slope: Tensor | SharedSlopes, d: Tensor) -> Tensor:

@@ -419,7 +419,9 @@ class _Batch:
 
 def _are_own(slope: Any) -> bool:
     """Return whether instances have decisions that hardly any other instance shares."""
-    return are_apart(slope.own) if isinstance(slope, SharedSlopes) else slope is not None
+    if isinstance(slope, SharedSlopes):
+        return are_apart(slope.gradient, slope.own)
+    return slope is not None
 
 
 def _divided(masks: Masks) -> list[Index]:
