@@ -88,22 +88,14 @@ def store(place: Annotated[str, typer.Argument(help="File that keeps solver answ
     typer.echo(f"{place}\n{Progress.read(place)}")
 
 
+_NEW = "--problem depot.py:Depot --features new.csv --labels new-demand.csv"
 _EXAMPLES: dict[Callable[..., None], list[str]] = {  # in the order of the help
     demo: ["lodl demo"],
     check: ["lodl check depot.py:Depot --labels demand.csv --id day"],
     fit: ["lodl fit depot.py:Depot --features weather.csv --labels demand.csv --id day"],
-    evaluate: [
-        "lodl evaluate model --problem depot.py:Depot --features weather-2024.csv \\",
-        "    --labels demand-2024.csv --id day",
-    ],
-    report: [
-        "lodl report model --problem depot.py:Depot --features weather-2024.csv \\",
-        "    --labels demand-2024.csv --id day --out report-2024.html",
-    ],
-    decide: [
-        "lodl decide model --problem depot.py:Depot --features tomorrow.csv --id day \\",
-        "    --out decisions.csv",
-    ],
+    evaluate: [f"lodl evaluate model {_NEW}"],
+    report: [f"lodl report model {_NEW} --out report.html"],
+    decide: ["lodl decide model --problem depot.py:Depot --features new.csv --out decisions.csv"],
     compare: ["lodl compare model other-model"],
     store: ["lodl store answers.db"],
 }

@@ -233,10 +233,9 @@ def compare(
 
     Differences are paired by instance and have 95% intervals.
     """
-    names = [folder.name or str(folder) for folder in folders]
-    if len(set(names)) < len(names):
-        names = [str(folder) for folder in folders]
-    if len(set(names)) < max(len(names), 2):
+    if len(set(folders)) < max(len(folders), 2):
         raise InvalidInputError("`folders` must be at least two different folders.")
+    are_distinct = len({folder.name for folder in folders}) == len(folders)
+    names = [folder.name if are_distinct else str(folder) for folder in folders]
     results = {name: load_result(folder) for name, folder in zip(names, folders, strict=True)}
     typer.echo(str(Comparison(results)))

@@ -45,15 +45,6 @@ def knapsack(
 
     PyEPO (Tang and Khalil, 2024) gives the same data for the same seed and number of instances. The
     least-squares model has a relative test regret of 0.06 to 0.08.
-
-    Args:
-        seed: Random seed for the data.
-        sizes: Number of training, validation and test instances.
-        n_items: Items in an instance.
-        n_dimensions: Dimensions in which items have a weight.
-        capacity: Capacity, the same in every dimension.
-        degree: Degree of the polynomial.
-        noise: Half width of the multiplicative noise.
     """
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     check_count("n_items", n_items)
@@ -79,12 +70,6 @@ def item_knapsack(
     x has shape (n, 20, 5), y and the context have shape (n, 20). Model: one linear model for all
     items. Problem: `Knapsack`; in batches of 500 a call takes 1 µs. The task is ours, for models
     that see one item at a time. The least-squares model has a relative test regret of 0.03 to 0.05.
-
-    Args:
-        seed: Random seed for the data.
-        sizes: Number of training, validation and test instances.
-        n_items: Items in an instance.
-        capacity: Total weight that fits.
     """
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     n, n_items = sum(sizes), check_count("n_items", n_items)

@@ -27,11 +27,6 @@ def newsvendor(seed: int = 135, *, sizes: Sizes = (300, 100, 1000), n_products: 
 
     The task is ours: a predicted right-hand side with recourse, where SPO+ does not apply. The
     least-squares model has a relative test regret of 0.17 to 0.19, the mean demand 0.4.
-
-    Args:
-        seed: Random seed for the data.
-        sizes: Number of training, validation and test instances.
-        n_products: Products in an instance.
     """
     sizes, rng = check_sizes(sizes), legacy_rng(seed)
     check_count("n_products", n_products)

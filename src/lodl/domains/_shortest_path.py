@@ -33,13 +33,6 @@ def shortest_path(
 
     The task is by Elmachtoub and Grigas (2022). PyEPO gives the same data, in single precision, for
     the same seed and sizes. The least-squares model has a relative test regret of 0.08 to 0.10.
-
-    Args:
-        seed: Random seed for the data.
-        sizes: Number of training, validation and test instances.
-        grid: Rows and columns of the grid.
-        degree: Degree of the polynomial. A linear model fits degree 1.
-        noise: Half width of the multiplicative noise.
     """
     problem, sizes = ShortestPath(grid), check_sizes(sizes)
     shape = (sum(sizes), 5, problem.n_arcs)

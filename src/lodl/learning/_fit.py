@@ -46,8 +46,7 @@ _LONG = 60.0  # seconds of solver calls that are announced even if nothing else 
 _N_ERRORS = 3.0  # that a loss must gain on squared error if a linear model is right
 _FEWEST_JUDGED = 20  # validation instances on which the solver can compare two models
 _TOO_FEW = (
-    "`max_calls`=%d is too few to sample %d instances, so that only squared error is trained. 5 "
-    "calls each, and about 30 more, suffice."
+    "`max_calls`=%d is too few: 5 calls for each of %d instances, and about 30 more, suffice."
 )
 _OBJECTS = ("oracle", "estimator")  # parameters of the regressor that are no settings
 _FRAMEWORKS = ("torch", "sklearn", "xgboost", "lightgbm", "catboost")
@@ -79,7 +78,7 @@ def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
         evidence.schedule = tight
         fewest = 1 if all(map(situation.is_pooled, evidence.families)) else MIN_SAMPLES
         if not evidence.knows_enough and (tight.n_samples or 0) < fewest:
-            _logger.warning(_TOO_FEW, schedule.max_calls, n)
+            _logger.warning(_TOO_FEW + " Only squared error is trained.", schedule.max_calls, n)
             evidence.families = ()
     per_instance = evidence.schedule.calls_per_instance(n_looks)
     n_calls = min(per_instance * n, schedule.max_calls or per_instance * n)
@@ -174,9 +173,8 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         if selected.shrinkage < 1 or board.is_clear(selected, corrected, OVER_CONSTANT):
             selected = min(selected, corrected, key=board.mean)
     if evidence.by_estimate and not is_late():
-        rivals = sorted(
-            last if evidence.is_apart else [board.contenders[-1], *last], key=board.mean
-        )
+        moved = [] if evidence.is_apart else [board.contenders[-1]]
+        rivals = sorted([*moved, *last], key=board.mean)
         baseline, selected = _by_the_solver(evidence, board, baseline, selected, rivals)
     return Outcome(board, baseline, corrected, selected)
 

@@ -32,11 +32,11 @@ _NOISE = 0.5  # around predictions, as a share of the residuals' deviation
 _FEW_NEW = 0.1  # share of predictions that lead to new decisions, after which rounds end
 _MOST_SHARING = 10_000  # instances with contexts that share their decisions
 _N_TRIED = 10  # labels whose decisions show whether they do; these calls are needed anyway
-_ALLOWED = "Contexts allow %.0f%% of the decisions of a few labels, so decisions %s shared."
+_SELDOM = "Contexts allow %.0f%% of the decisions of a few labels, so decisions are not shared."
 _CLEARLY = 1e-3  # share of a typical regret by which a decision is better, not rounded
 _BETTER = (
-    "`are_feasible` allows decisions that are better than the solver's at %d of %d labels: it "
-    "allows too much, or the solver is not exact. Losses count them as equally good."
+    "`are_feasible` allows better decisions than the solver's at %d of %d labels: it allows too "
+    "much, or the solver is not exact. Losses count them as equally good."
 )
 _OFTEN = 0.2  # share of contexts that must allow such a decision
 _GOOD_FIT = 0.02  # left-out error of a loss, as a share of the regret, that needs no more points
@@ -127,19 +127,15 @@ class Evidence:
         labels = self._sample(sampler, n_samples)  # they are known now
         self.samples = self.at_labels = labels.union(near[0]) if near else labels
         if self.instances.context is not None and self.situation.is_shared and self.slopes:
-            self._warn_of_better_decisions()
+            regret = self._estimated(self.instances.y)
+            n_better = int((regret < -_CLEARLY * self.samples.pool().typical_regret).sum())
+            if n_better:
+                _logger.warning(_BETTER, n_better, len(regret))
         if self.situation.is_shared and self.slopes and self.by_estimate:
             pool = self.samples.pool()
             self.is_apart = are_apart(pool.gradient, pool.met[:, 0])
         if self.is_apart and self.families == self.situation.families():
             self.families = self.families[:1]  # rankings learn from known decisions that are near
-
-    def _warn_of_better_decisions(self) -> None:
-        """Log a warning if decisions of other contexts are better than the solver's."""
-        regret = self._estimated(self.instances.y)
-        n_better = int((regret < -_CLEARLY * self.samples.pool().typical_regret).sum())
-        if n_better:
-            _logger.warning(_BETTER, n_better, len(regret))
 
     @property
     def knows_enough(self) -> bool:
@@ -250,8 +246,8 @@ def _are_often_allowed(oracle: Oracle, instances: Instances) -> bool:
         return False
     samples.pool()  # raises if contexts refuse the solver's own decisions
     share = float(are_allowed.mean()) if are_allowed.size else 0.0
-    log = _logger.info if share > _OFTEN else _logger.warning
-    log(_ALLOWED, 100 * share, "are" if share > _OFTEN else "are not")
+    if share <= _OFTEN:
+        _logger.warning(_SELDOM, 100 * share)
     return share > _OFTEN
 
 

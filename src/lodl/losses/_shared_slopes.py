@@ -118,13 +118,10 @@ class SharedSlopes:
 
 
 def are_apart(gradient: Array, own: Index) -> bool:
-    """Return whether hardly two instances have the same best decision, as on a smooth set.
-
-    The same is true of few instances of a large combinatorial problem. Their decisions are made of
-    a few numbers, such as 0 and 1.
-    """
+    """Return whether hardly two instances have the same best decision, as on a smooth set."""
     if len(np.unique(own)) <= max(_APART * len(own), _FEWEST):
         return False
+    # Combinatorial decisions may all differ, too, but are made of a few numbers such as 0 and 1.
     numbers = gradient[:_FEWEST][gradient[:_FEWEST] != 0]
     return len(np.unique(numbers)) > len(numbers) / 2
 

@@ -17,7 +17,6 @@ from lodl._html import notebook_html
 from lodl._typing import Array, Context, Decision, InstanceContext, Masks
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
-from lodl.oracle._feasible import REFUSES, feasible
 from lodl.oracle._first_look import (
     N_INSTANCES,
     N_POINTS,
@@ -28,7 +27,7 @@ from lodl.oracle._first_look import (
     kind_of,
     other_labels,
 )
-from lodl.oracle._guard import PLAIN, CtrlC, Guard
+from lodl.oracle._guard import PLAIN, REFUSES, CtrlC, Guard, feasible
 from lodl.oracle._task import CHANGES_CONTEXT
 from lodl.problems._problem import HOW_TO_TRAVEL, LinearProblem, sign_of
 

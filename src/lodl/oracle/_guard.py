@@ -1,4 +1,4 @@
-"""The only caller of `solve`, which counts calls, limits their time and refuses None; Ctrl-C."""
+"""The only caller of `solve` and `are_feasible`: counts, time limits, checked results; Ctrl-C."""
 
 import copy
 import faulthandler
@@ -11,12 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from lodl._typing import Array, Decision, InstanceContext
+from lodl._typing import Array, Decision, InstanceContext, Masks
 from lodl.errors import ProblemError, ShapeError
 from lodl.oracle._failures import Options
-from lodl.problems import Problem
+from lodl.problems import LinearProblem, Problem
+from lodl.problems._regret import read_only
 
 PLAIN = (np.ndarray, list, tuple, set, Mapping)  # contexts to copy and compare; others may cache
+REFUSES = (
+    "`are_feasible` refuses %d of %d decisions that `solve` returned. Allow for rounding, "
+    "e.g. `zs @ weights <= capacity + 1e-6`."
+)
 _GRACE = 2.0  # seconds between the alarm, which a solver may ignore, and the end of its process
 _UNLIMITED = nullcontext()
 _STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -135,6 +140,24 @@ def owned_context(context: Any) -> Any:
     with suppress(Exception):  # it may hold an object that cannot be copied
         return copy.deepcopy(context) if isinstance(context, PLAIN) else context
     return context
+
+
+def feasible(problem: Problem, zs: Array, context: InstanceContext) -> Masks | None:
+    """Return which decisions a context allows, shape (k,), or None if the problem cannot tell."""
+    if not isinstance(problem, LinearProblem):
+        return None
+    try:
+        allowed = problem.are_feasible(read_only(zs), owned_context(context))
+    except Exception as error:
+        raise ProblemError(f"`are_feasible` raised {type(error).__name__}: {error}") from error
+    if allowed is None:
+        return None
+    row = np.asarray(allowed)
+    if row.shape != (len(zs),) or row.dtype.kind != "b":
+        wanted = f"an array of {len(zs)} truth values, one per decision"
+        got = f"{row.dtype} of shape {row.shape}"
+        raise ProblemError(f"`are_feasible` must return {wanted}, got {got}.")
+    return row
 
 
 @contextmanager

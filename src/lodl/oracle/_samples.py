@@ -15,7 +15,7 @@ from lodl._arrays import context_of
 from lodl._typing import Array, Masks
 from lodl.errors import InvalidInputError, ProblemError, StoreError
 from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, RETRY, Status, Tally, describe, listed
-from lodl.oracle._feasible import REFUSES, feasible
+from lodl.oracle._guard import REFUSES, feasible
 from lodl.oracle._instances import Draws, Instances
 from lodl.oracle._pool import DecisionPool
 from lodl.oracle._store import AnswerTable, Store
@@ -229,9 +229,8 @@ class Samples:
         is_allowed = self.are_allowed_for(self.instances)
         if is_allowed is None:
             raise InvalidInputError(
-                "Instances with a `context` do not share their decisions: one that is allowed in "
-                "one context may not be in another. A `lodl.LinearProblem` that has `are_feasible` "
-                "knows."
+                "Instances with a `context` do not share their decisions, unless a "
+                "`lodl.LinearProblem` that has `are_feasible` says what each context allows."
             )
         (own,) = np.nonzero(pool.met[:, 0] >= 0)
         n_refused = int((~is_allowed[own, pool.met[own, 0]]).sum())

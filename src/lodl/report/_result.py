@@ -357,9 +357,6 @@ class FitResult:
         return f"No clear gain: {numbers}. {advice}"
 
     def __repr__(self) -> str:
-        return f"FitResult(selected={self.selected_name!r}, n_trials={len(self.trials)})"
-
-    def __str__(self) -> str:
         return self.summary()
 
     def summary(self) -> str:
