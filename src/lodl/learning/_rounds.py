@@ -21,6 +21,7 @@ from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fi
 from lodl.losses._family import mse_weights
 from lodl.losses._shared_slopes import are_apart, gaps
 from lodl.oracle import Instances, ObjectiveKind, Oracle, Samples
+from lodl.problems import LinearProblem
 from lodl.problems._problem import projected
 from lodl.report import BY_THE_SOLVER
 from lodl.samplers import AdjacentVertices, AllPerturbed, AtPredictions, Sampler, label_scale
@@ -237,7 +238,9 @@ class Evidence:
 
 def _are_often_allowed(oracle: Oracle, instances: Instances) -> bool:
     """Return whether contexts often allow the decisions of a few labels."""
-    if len(instances) > _MOST_SHARING:
+    kind = type(oracle.problem)
+    knows = issubclass(kind, LinearProblem) and kind.are_feasible is not LinearProblem.are_feasible
+    if not knows or len(instances) > _MOST_SHARING:
         return False
     rows = np.unique(np.linspace(0, len(instances) - 1, _N_TRIED).astype(int))
     samples = oracle.sample(instances.take(rows), AT_LABELS, 0, slopes=True)
@@ -245,7 +248,7 @@ def _are_often_allowed(oracle: Oracle, instances: Instances) -> bool:
     if are_allowed is None:
         return False
     samples.pool()  # raises if contexts refuse the solver's own decisions
-    share = float(are_allowed.mean()) if are_allowed.size else 0.0
+    share = float(are_allowed.sum()) / max(are_allowed.size, 1)
     if share <= _OFTEN:
         _logger.warning(_SELDOM, 100 * share)
     return share > _OFTEN

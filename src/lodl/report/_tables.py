@@ -82,10 +82,7 @@ class Evaluation:
 
     @property
     def reference(self) -> str:
-        """Name of the best of the other models, with which the evaluated one is compared.
-
-        If the evaluated model decides like the plain one, only a clearly better one counts more.
-        """
+        """Name of the best other model, or of the plain one if it decides the same and is level."""
         *others, last = self.regrets
         best = min(others, key=self.means.__getitem__)
         is_plain = self.regrets.get(PLAIN) == self.regrets[last]
