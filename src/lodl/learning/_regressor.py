@@ -270,12 +270,7 @@ class DecisionFocusedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return Evaluation.of(regrets, samples.optimum, unit=result.unit, n_calls=n_calls)
 
     def score(
-        self,
-        X: Features,
-        y: npt.ArrayLike,
-        context: Context = None,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
+        self, X: Features, y: npt.ArrayLike, context: Context = None, *, sample_weight: Any = None
     ) -> float:
         """Return the share of the mean label's regret that is avoided: 1 is perfect, 0 is none."""
         labels, contexts = new_instances(self._result, X, y, context, in_score=True)

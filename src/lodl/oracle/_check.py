@@ -14,7 +14,7 @@ import numpy.typing as npt
 from lodl._arrays import context_of
 from lodl._digest import digest
 from lodl._html import notebook_html
-from lodl._typing import Array, Context, Decision, InstanceContext, Masks
+from lodl._typing import Array, Context, Decision, Flags, InstanceContext
 from lodl.errors import ProblemError
 from lodl.oracle._failures import what_failed
 from lodl.oracle._first_look import (
@@ -40,10 +40,6 @@ _KINDS = {
 _NEAR = " A call also brings the decisions next to its own."
 _SHARED = " Contexts allow %d of %d decisions of other instances, which `fit` shares."
 _ALONE = " With `are_feasible`, `fit` could share decisions among contexts, for far fewer calls."
-_TOO_GOOD = (
-    "`are_feasible` allows %d decisions of other instances that are better than the solver's: it "
-    "allows too much, or the solver is not exact."
-)
 
 
 @dataclass(frozen=True)
@@ -116,10 +112,8 @@ def _report(
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
     remark = _NEAR if guard.problem.has_neighbours(context_of(context, 0)) else ""
     if not findings and context is not None and isinstance(guard.problem, LinearProblem):
-        n_allowed, n_pairs, n_better = _elsewhere(trials)
-        remark = remark or (_SHARED % (n_allowed, n_pairs) if n_pairs else _ALONE)
-        if n_better:
-            findings[_TOO_GOOD % n_better] = list(range(len(y)))
+        flags = _elsewhere(trials)
+        remark = remark or (_SHARED % (sum(flags), len(flags)) if flags else _ALONE)
     return ProblemReport(name, len(y), n_tried, n_changed, kind_of(kinds), findings, remark)
 
 
@@ -165,7 +159,7 @@ class _Trial:
         got = repr(value) if shape == () else f"shape {shape}"
         raise _FaultError(f"`objective` must return one number, got {got}.")
 
-    def allowed(self, zs: Sequence[Decision]) -> Masks | None:
+    def allowed(self, zs: Sequence[Decision]) -> Flags | None:
         """Return which decisions the context allows, or None if the problem cannot tell."""
         if not isinstance(self.guard.problem, LinearProblem) or self.context is None:
             return None
@@ -276,19 +270,14 @@ def _feasible(trial: _Trial) -> Iterator[str]:
         yield REFUSES % (len(allowed) - allowed.sum(), len(allowed))
 
 
-def _elsewhere(trials: Sequence[_Trial]) -> tuple[int, int, int]:
-    """Return how many decisions of other instances are allowed, of how many; and are too good."""
-    n_allowed = n_pairs = n_better = 0
+def _elsewhere(trials: Sequence[_Trial]) -> list[bool]:
+    """Return whether the context of each instance allows the decisions of the others."""
+    flags = list[bool]()
     for trial in trials:
         zs = [z for other in trials if other is not trial for z in other.decisions]
         allowed = trial.allowed(zs) if zs else None
-        if allowed is not None:
-            sign = sign_of(trial.guard.problem)
-            best, *losses = (sign * trial.value(z, trial.y) for z in (trial.decisions[0], *zs))
-            is_better = np.array(losses) < best - RELATIVE * abs(best)
-            n_better += int((allowed & is_better).sum())
-            n_allowed, n_pairs = n_allowed + int(allowed.sum()), n_pairs + len(zs)
-    return n_allowed, n_pairs, n_better
+        flags += [] if allowed is None else allowed.tolist()
+    return flags
 
 
 def _label_is_best(trial: _Trial) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lodl._typing import Array, Decision, InstanceContext, Masks
+from lodl._typing import Array, Decision, Flags, InstanceContext
 from lodl.errors import ProblemError, ShapeError
 from lodl.oracle._failures import Options
 from lodl.problems import LinearProblem, Problem
@@ -142,7 +142,7 @@ def owned_context(context: Any) -> Any:
     return context
 
 
-def feasible(problem: Problem, zs: Array, context: InstanceContext) -> Masks | None:
+def feasible(problem: Problem, zs: Array, context: InstanceContext) -> Flags | None:
     """Return which decisions a context allows, shape (k,), or None if the problem cannot tell."""
     if not isinstance(problem, LinearProblem):
         return None

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from lodl._arrays import distinct_rows
-from lodl._typing import Array, Index, Masks
+from lodl._typing import Array, Flags, Index
 
 _N_PER_STEP = 256  # instances whose costs are compared with all decisions at once
 _MAX_COMPARED = 20_000  # decisions
@@ -40,7 +40,7 @@ class DecisionPool:
     met: Index
     regret: Array  #: The regret of each point, NaN if it is unknown, shape (n, K).
     #: Whether an instance's context allows each decision, shape (n, P). None if all are allowed.
-    is_allowed: Masks | None = None
+    is_allowed: Flags | None = None
     _nearest: dict[bytes, Index] = field(default_factory=dict, init=False)
 
     @classmethod

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lodl._arrays import context_of
-from lodl._typing import Array, Masks
+from lodl._typing import Array, Flags
 from lodl.errors import InvalidInputError, ProblemError, StoreError
 from lodl.oracle._failures import NO_OPTIMUM, OK, PENDING, RETRY, Status, Tally, describe, listed
 from lodl.oracle._guard import REFUSES, feasible
@@ -247,7 +247,7 @@ class Samples:
         y, regret = self.y.reshape(self.n_instances, -1), self._regrets(table)
         return DecisionPool.of(y, table.loss, regret, table.gradient, decision)
 
-    def are_allowed_for(self, instances: Instances) -> Masks | None:
+    def are_allowed_for(self, instances: Instances) -> Flags | None:
         """Return which of these decisions the contexts of instances allow, None if unknown."""
         slopes = sign_of(self.problem) * self._decisions.gradient
         zs = slopes.reshape(len(slopes), *self.y.shape[1:])

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from lodl import _arrays as arrays
-from lodl._typing import Array, Context, Decision, InstanceContext, Masks, Sense
+from lodl._typing import Array, Context, Decision, Flags, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError, ShapeError
 
 
@@ -172,7 +172,7 @@ class LinearProblem(Problem):
     def slope(self, z: Decision, y: Array, context: InstanceContext = None) -> Array:
         return np.asarray(z, dtype=np.float64)
 
-    def are_feasible(self, zs: Array, context: InstanceContext) -> Masks | None:
+    def are_feasible(self, zs: Array, context: InstanceContext) -> Flags | None:
         """Return which decisions of shape (k, *label_shape) a context allows; None if unknown.
 
         By default it is unknown, and instances with contexts learn from their own decisions alone.

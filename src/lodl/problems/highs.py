@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csc_array
 
 from lodl._arrays import check_instance_of
-from lodl._typing import Array, Decision, Index, InstanceContext, Masks, Sense
+from lodl._typing import Array, Decision, Flags, Index, InstanceContext, Sense
 from lodl.errors import InvalidInputError, ProblemError
 from lodl.problems._model_problem import Model, ModelProblem, check_replacements, check_size
 from lodl.problems._problem import LinearProblem
@@ -88,7 +88,7 @@ class LinearProgram(LinearProblem, ModelProblem):
         model.set(y_hat, context)
         return model.vertices()
 
-    def are_feasible(self, zs: Array, context: InstanceContext) -> Masks | None:
+    def are_feasible(self, zs: Array, context: InstanceContext) -> Flags | None:
         if self._predicted is not None:
             return None  # `zs` are no whole decisions
         given, xs = self._arrays.of(context), zs.reshape(len(zs), -1)

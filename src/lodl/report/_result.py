@@ -17,7 +17,6 @@ from lodl.errors import DataError
 from lodl.report.page import Cell, Table
 
 BASELINE = "squared error"  #: Name of the baseline's trial.
-_KNOWN = "Regrets are of known decisions"
 BY_THE_SOLVER = ", by the solver"  #: Ends the name of a trial, where known decisions score others.
 PLAIN = "plain model"  #: Name of the plain model's trial.
 MEAN_LABEL = "mean label"  #: Name of the mean training label as a prediction.
@@ -390,8 +389,9 @@ class FitResult:
         best = min(self.trials, key=lambda trial: trial.regret)
         selected, remarks = self.trials[self.selected], []
         if self.is_by_loss or any(trial.name.endswith(BY_THE_SOLVER) for trial in self.trials):
-            values = "Values are of a learned loss, not regrets" if self.is_by_loss else _KNOWN
-            remarks = [f'{values}, except in rows "{BY_THE_SOLVER[2:]}".']
+            of = "Values are of a learned loss, not regrets"
+            of = of if self.is_by_loss else "Regrets are of known decisions"
+            remarks = [f'{of}, except in rows "{BY_THE_SOLVER[2:]}".']
         if selected.name.startswith("average") and not best.name.startswith("average"):
             remarks.append("A single loss is selected only if it is clearly better.")
         return remarks

@@ -386,7 +386,10 @@ class _Batch:
         total[:, own] -= by_gap.sum(axis=1, keepdims=True)  # slopes are relative to it
         by_decision = np.matmul(total.reshape(len(v), -1, n), self._weighted).swapaxes(1, 2)
         by_weight = (by_decision.reshape(-1, len(slope.gradient)) @ slope.gradient).reshape(v.shape)
-        return by_weight + self._by_weight(2 * self.phi["w"][:, np.newaxis] * self._errors(v))
+        if len(v) == 1 or v.shape[1] ** 2 > n:
+            return by_weight + self._by_weight(2 * self.phi["w"][:, np.newaxis] * self._errors(v))
+        bend, at_zero = self._squares
+        return by_weight + at_zero + np.einsum("mfgj,mgj->mfj", bend, v)
 
     def _by_weight(self, by_output: Single) -> Any:
         by_row = by_output.swapaxes(0, 1).reshape(*self.rows.shape[:2], -1)
@@ -399,6 +402,14 @@ class _Batch:
         return np.asarray(self.rows * np.repeat(self.share.T, n_items, axis=1)[..., np.newaxis])
 
     @cached_property
+    def _squares(self) -> tuple[Single, Single]:
+        """Derivatives of the squared error by two features' weights, and its gradient at 0."""
+        pairs, w = self._weighted[..., np.newaxis] * self.rows[:, :, np.newaxis], 2 * self.phi["w"]
+        bend = np.matmul(pairs.reshape(*self.rows.shape[:2], -1).swapaxes(1, 2), w)
+        at_zero = np.matmul(self._weighted.swapaxes(1, 2), w * self.offset[:, 0])
+        return bend.reshape(*at_zero.shape[:2], *at_zero.shape[1:]), at_zero
+
+    @cached_property
     def _places(self) -> tuple[Index, ...]:
         """Positions of each instance's own and of all its decisions, one decision after another."""
         slope, n = self.phi["slope"], len(self.offset)
@@ -408,8 +419,9 @@ class _Batch:
 
 def _are_own(slope: Any) -> bool:
     """Return whether instances have decisions that hardly any other instance shares."""
-    is_shared = isinstance(slope, SharedSlopes)
-    return are_apart(slope.gradient, slope.own) if is_shared else slope is not None
+    if isinstance(slope, SharedSlopes):
+        return are_apart(slope.gradient, slope.own)
+    return slope is not None
 
 
 def _divided(masks: Masks) -> list[Index]:
