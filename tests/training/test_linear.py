@@ -173,10 +173,18 @@ def test_outputs_take_the_same_steps_if_instances_have_decisions_of_their_own(mo
     monkeypatch.setattr(linear, "_are_own", lambda slope: is_own)
     rng, spread = np.random.default_rng(0), np.array([1.0, 100.0])
     x, y = rng.normal(size=(60, 3)), spread * rng.normal(size=(60, 2))
-    phi = {"regret": np.ones((60, 2)), "slope": rng.normal(size=(60, 2, 2)) / spread}
+    phi = {"regret": np.ones((60, 2)), "slope": rng.normal(size=(60, 2, 2))}  # of one unit
     family = DecisionHinges(min_weight=0.0, max_decisions=2)
     loss = LearnedLoss(family, y, {**phi, "w": np.zeros((60, 2))}, FitErrors.empty(60), {})
     (before,), (after,) = (LinearLearner().train(x, loss, n_steps=n) for n in (0, 1))
     moved = np.abs(after.constant - before.constant)
     expected = np.full(2, np.sqrt(np.mean(y.std(axis=0) ** 2))) if is_own else y.std(axis=0)
     np.testing.assert_allclose(moved, 0.03 * expected, rtol=1e-4)
+
+
+def test_steps_are_equal_only_if_outputs_have_one_unit():
+    rng, spread = np.random.default_rng(0), np.geomspace(0.01, 100, 8)
+    slopes = rng.normal(size=(50, 4, 8))
+    assert linear._have_one_unit(slopes, spread)
+    assert not linear._have_one_unit(slopes / spread, spread)  # as decisions of another unit are
+    assert linear._have_one_unit(slopes, spread[:1])  # items

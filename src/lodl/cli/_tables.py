@@ -65,11 +65,13 @@ def read_data(
 
 def _check_order(frames: Mapping[str, Any]) -> None:
     """Refuse a column that two files have in different orders: it must name the instances."""
-    known: dict[str, list[str]] = {}
+    known: dict[str, Any] = {}
     for what, frame in frames.items():
         for column in frame.columns:
-            texts = frame[column].astype(str).tolist()
-            before = known.setdefault(column, texts)
+            first = known.setdefault(column, frame)[column]
+            if first is frame[column] or not first.is_unique:
+                continue
+            texts, before = (of.astype(str).tolist() for of in (frame[column], first))
             if texts != before and sorted(texts) == sorted(before):
                 raise InvalidInputError(
                     f"`{what}` must have its rows in the order of the other files, but {column!r} "

@@ -63,7 +63,8 @@ def plan(evidence: Evidence, trainer: Trainer) -> tuple[Any, ...]:
 
     def n_looks(n_rounds: int) -> int:
         if evidence.by_estimate:
-            return 1 + (n_rounds == 0)  # the selected model, and the baseline
+            # The selected model, and the baseline unless a round has called at its predictions.
+            return 1 + (n_rounds == 0 or bool(trainer.learner.max_steps))
         return n_models + (n_rounds == 0)  # a round looks at the first baseline
 
     schedule, evidence.by_estimate = evidence.schedule, evidence.knows_enough
@@ -139,7 +140,7 @@ def search(evidence: Evidence, trainer: Trainer, baseline: Contender, *, ensembl
         )
         baseline = min(baseline, board.score(unstopped), key=board.mean)
     has_right_model = is_affine and is_right(baseline.model[0], trainer.data.x, y, folds.masks)
-    if has_right_model and evidence.is_apart:
+    if has_right_model and evidence.is_apart and schedule.n_rounds:
         evidence.schedule = replace(schedule, n_rounds=1)
     contenders = list(rounds(evidence, trainer.train_if_possible, board.score, leader=baseline))
     last = [model for model in contenders if model.round == contenders[-1].round]

@@ -15,6 +15,7 @@ import numpy as np
 
 from lodl._arrays import context_of
 from lodl._typing import Array, Index
+from lodl.errors import OracleError
 from lodl.learning._defaults import AT_LABELS, Schedule, Situation
 from lodl.learning._search import Contender
 from lodl.losses import DecisionFamily, Family, LearnedLoss, fit, fit_pooled, fit_shared
@@ -134,7 +135,7 @@ class Evidence:
                 _logger.warning(_BETTER, n_better, len(regret))
         if self.situation.is_shared and self.slopes and self.by_estimate:
             pool = self.samples.pool()
-            self.is_apart = are_apart(pool.gradient, pool.met[:, 0])
+            self.is_apart = are_apart(pool.gradient, pool.met[pool.met[:, 0] >= 0, 0])
         if self.is_apart and self.families == self.situation.families():
             self.families = self.families[:1]  # rankings learn from known decisions that are near
 
@@ -243,11 +244,14 @@ def _are_often_allowed(oracle: Oracle, instances: Instances) -> bool:
     if not knows or len(instances) > _MOST_SHARING:
         return False
     rows = np.unique(np.linspace(0, len(instances) - 1, _N_TRIED).astype(int))
-    samples = oracle.sample(instances.take(rows), AT_LABELS, 0, slopes=True)
+    sampler = AllPerturbed(instances.label_scale)  # that of all labels
+    try:
+        samples = oracle.sample(instances.take(rows), sampler, 0, slopes=True)
+    except OracleError:  # all labels show whether failures are too many
+        return False
     are_allowed = samples.are_allowed_for(instances)
     if are_allowed is None:
         return False
-    samples.pool()  # raises if contexts refuse the solver's own decisions
     share = float(are_allowed.sum()) / max(are_allowed.size, 1)
     if share <= _OFTEN:
         _logger.warning(_SELDOM, 100 * share)

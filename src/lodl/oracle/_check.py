@@ -38,8 +38,6 @@ _KINDS = {
     ObjectiveKind.KINKED: f"not affine: it has a kink at the label, {_TRY} `DirectedWeightedMAE`.",
 }
 _NEAR = " A call also brings the decisions next to its own."
-_SHARED = " Contexts allow %d of %d decisions of other instances, which `fit` shares."
-_ALONE = " With `are_feasible`, `fit` could share decisions among contexts, for far fewer calls."
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class ProblemReport:
     objective_kind: ObjectiveKind  #: How the objective depends on the label.
     #: Broken rules, with their instances.
     findings: dict[str, list[int]] = field(default_factory=dict)
-    remark: str = ""  #: What a call also brings, or what contexts share.
+    has_neighbours: bool = False  #: Whether a call also brings the decisions next to its own.
 
     @property
     def is_affine(self) -> bool:
@@ -75,7 +73,7 @@ class ProblemReport:
         return (
             f"{self.problem} is ok on {self.n_instances} instances: {self.n_changed} of "
             f"{self.n_tried} noisy predictions changed the value of the decision.{doubt} "
-            f"The objective is {_KINDS[self.objective_kind]}{self.remark}"
+            f"The objective is {_KINDS[self.objective_kind]}{_NEAR * self.has_neighbours}"
         )
 
     def _repr_html_(self) -> str:
@@ -95,12 +93,11 @@ def _report(
     guard: Guard, y: Array, context: Context, others: Array, scale: float, seed: int
 ) -> ProblemReport:
     rng, kinds = np.random.default_rng(seed), list[ObjectiveKind]()
-    findings, n_changed, trials = dict[str, list[int]](), 0, list[_Trial]()
+    findings, n_changed = dict[str, list[int]](), 0
     for instance, label in enumerate(y):
         noise = scale * rng.standard_normal((N_POINTS, *label.shape))
         own = context_of(context, instance)
         trial = _Trial(guard, label, own, label + noise, _digest_of(own))
-        trials.append(trial)
         for finding in _findings(trial):
             findings.setdefault(finding, []).append(instance)
         if not findings:
@@ -110,11 +107,8 @@ def _report(
             best, *values = (trial.value(z, label) for z in trial.decisions)
             n_changed += sum(not _close([value], [best]) for value in values)
     name, n_tried = type(guard.problem).__name__, len(y) * N_POINTS
-    remark = _NEAR if guard.problem.has_neighbours(context_of(context, 0)) else ""
-    if not findings and context is not None and isinstance(guard.problem, LinearProblem):
-        flags = _elsewhere(trials)
-        remark = remark or (_SHARED % (sum(flags), len(flags)) if flags else _ALONE)
-    return ProblemReport(name, len(y), n_tried, n_changed, kind_of(kinds), findings, remark)
+    kind, is_near = kind_of(kinds), guard.problem.has_neighbours(context_of(context, 0))
+    return ProblemReport(name, len(y), n_tried, n_changed, kind, findings, is_near)
 
 
 class _FaultError(Exception):
@@ -268,16 +262,6 @@ def _feasible(trial: _Trial) -> Iterator[str]:
     allowed = trial.allowed(trial.decisions)
     if allowed is not None and not allowed.all():
         yield REFUSES % (len(allowed) - allowed.sum(), len(allowed))
-
-
-def _elsewhere(trials: Sequence[_Trial]) -> list[bool]:
-    """Return whether the context of each instance allows the decisions of the others."""
-    flags = list[bool]()
-    for trial in trials:
-        zs = [z for other in trials if other is not trial for z in other.decisions]
-        allowed = trial.allowed(zs) if zs else None
-        flags += [] if allowed is None else allowed.tolist()
-    return flags
 
 
 def _label_is_best(trial: _Trial) -> Iterator[str]:

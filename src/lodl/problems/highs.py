@@ -92,10 +92,12 @@ class LinearProgram(LinearProblem, ModelProblem):
         if self._predicted is not None:
             return None  # `zs` are no whole decisions
         given, xs = self._arrays.of(context), zs.reshape(len(zs), -1)
+        if (given["integrality"] > 1).any():
+            return None  # semi-continuous variables
         rows, near = xs @ given["A"].T, _NEAR * (1 + np.abs(xs))
         slack = _NEAR * (1 + np.abs(rows))
         is_within = (xs >= given["lower"] - near) & (xs <= given["upper"] + near)
-        is_whole = (given["integrality"] % 2 == 0) | (np.abs(xs - np.rint(xs)) <= near)
+        is_whole = (given["integrality"] == 0) | (np.abs(xs - np.rint(xs)) <= near)
         is_kept = (rows >= given["row_lower"] - slack) & (rows <= given["row_upper"] + slack)
         return np.asarray((is_within & is_whole).all(axis=1) & is_kept.all(axis=1))
 

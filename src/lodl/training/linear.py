@@ -226,7 +226,8 @@ class Descent:
         # Steps are shares of each output's deviation, or equal if instances share no decisions:
         # Outputs that vary most would move too far before others do.
         common = np.sqrt(np.square(self.spread).mean(axis=1, keepdims=True))
-        self.unit = (common if _are_own(slope) else self.spread) / self.spread
+        is_equal = _are_own(slope) and _have_one_unit(slope, self.spread[0])
+        self.unit = (common if is_equal else self.spread) / self.spread
         self.is_apart = _are_own(slope) and isinstance(slope, SharedSlopes)
         is_quick = is_shared and len(slope.gradient) * rows.shape[-1] <= math.prod(slope.shape[1:])
         phi, gap = (phi, slope.gaps(offset)) if is_quick else (gathered(phi), None)
@@ -419,9 +420,17 @@ class _Batch:
 
 def _are_own(slope: Any) -> bool:
     """Return whether instances have decisions that hardly any other instance shares."""
-    if isinstance(slope, SharedSlopes):
-        return are_apart(slope.gradient, slope.own)
-    return slope is not None
+    is_shared = isinstance(slope, SharedSlopes)
+    return are_apart(slope.gradient, slope.own) if is_shared else slope is not None
+
+
+def _have_one_unit(slope: Any, spread: Array) -> bool:
+    """Return whether outputs that vary more do not matter less, as they would in another unit."""
+    is_shared = isinstance(slope, SharedSlopes)
+    slopes = slope.gradient - slope.gradient.mean(axis=0) if is_shared else slope
+    size = np.sqrt(np.square(slopes).reshape(-1, slopes.shape[-1]).mean(axis=0))
+    spreads = np.log(np.resize(spread, len(size))[size > 0])  # items share theirs
+    return bool(np.std(spreads + np.log(size[size > 0])) > np.std(spreads) / 2)
 
 
 def _divided(masks: Masks) -> list[Index]:
